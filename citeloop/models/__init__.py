@@ -1,0 +1,1 @@
+"""Frozen records: what the rooms of the house hand to each other."""
