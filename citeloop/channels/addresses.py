@@ -1,0 +1,110 @@
+"""No request by way of a user-given address into our own network.
+
+The address is checked where the connection is made, after the name was resolved, and the checked address is the one
+connected to: a name that resolves differently the second time gains nothing.
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Iterable
+
+import httpcore
+import httpx
+
+from citeloop.channels.errors import ChannelError, Fault
+from citeloop.channels.wire import CHECKED
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_COMPATIBLE = ipaddress.IPv6Network("::/96")
+
+
+def is_public(address: str) -> bool:
+    """Whether `address` and every IPv4 address wrapped in it are reachable by anyone. Metadata services are not."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    return all(one.is_global and not one.is_multicast for one in (parsed, *_wrapped(parsed)))
+
+
+def _wrapped(address: _Address) -> Iterable[ipaddress.IPv4Address]:
+    if isinstance(address, ipaddress.IPv4Address):
+        return
+    for inner in (address.ipv4_mapped, address.sixtofour, *(address.teredo or ())):
+        if inner is not None:
+            yield inner
+    if address in _NAT64 or address in _COMPATIBLE:
+        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+
+
+class CheckedBackend(httpcore.AsyncNetworkBackend):
+    """Resolves, checks, and connects to what it checked. Raises ChannelError INVALID for a private address."""
+
+    def __init__(self, inner: httpcore.AsyncNetworkBackend | None = None) -> None:
+        self._inner = inner or httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        addresses = await self._resolve(host, port)
+        for address in addresses:
+            if not is_public(address):
+                raise ChannelError(
+                    Fault.INVALID,
+                    f"{host} leads to the private address {address}; set allow_private_addresses = true "
+                    "in channels.toml if that is meant",
+                )
+        failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
+        for address in addresses:
+            try:
+                return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure or httpcore.ConnectError(f"{host} has no address")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def _resolve(self, host: str, port: int) -> list[str]:
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from None
+        return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class _CheckedTransport(httpx.AsyncHTTPTransport):
+    def __init__(self, connections: int) -> None:
+        super().__init__(trust_env=False)
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=httpx.create_ssl_context(trust_env=False),
+            max_connections=connections,
+            max_keepalive_connections=connections,
+            keepalive_expiry=30,
+            network_backend=CheckedBackend(),
+        )
+
+
+class Doors(httpx.AsyncBaseTransport):
+    """The operator's own addresses leave by one door, user-given ones by the checked door."""
+
+    def __init__(self, connections: int, *, allow_private_addresses: bool) -> None:
+        limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=30)
+        self._plain: httpx.AsyncBaseTransport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False)
+        self._checked = None if allow_private_addresses else _CheckedTransport(connections)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        checked = self._checked if request.extensions.get(CHECKED) else None
+        return await (checked or self._plain).handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._plain.aclose()
+        if self._checked is not None:
+            await self._checked.aclose()

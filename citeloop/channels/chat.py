@@ -1,0 +1,182 @@
+"""The OpenAI chat shape, decoded: one message and the evidence of a search, from a body or from a stream.
+
+Shared by the writer and the answer engine of the `openai_chat` dialect. Pure: bytes in, reply or ChannelError out.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from citeloop.channels.errors import Fault
+from citeloop.channels.events import Event, parse_events
+from citeloop.channels.foreign import at, count_at, items_at, text_at
+from citeloop.channels.judging import fault, garbled, judge, judge_event, request_id
+from citeloop.channels.reply import HttpReply, Shape, parse_json, read_body
+from citeloop.models.channel import ChannelSpec
+from citeloop.models.money import Money
+
+EVIDENCE = ("citations", "search_results", "search_info", "web_search", "references")
+"""Top-level fields in which vendors put what they found: Perplexity, Perplexity, Hunyuan, GLM, Qianfan and Ark bots."""
+_COMPLETE = frozenset({"stop", "end_turn", "eos", "stop_sequence"})
+_FILTERED = frozenset({"content_filter", "sensitive", "content_policy", "safety"})
+_TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
+_BROKEN = {
+    "insufficient_system_resource": Fault.OVERLOADED,
+    "network_error": Fault.UNAVAILABLE,
+    "error": Fault.UNAVAILABLE,
+}
+_THOUGHT = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
+_REQUEST_ID = re.compile(r"[^\w.:-]")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A complete, non-empty answer. `evidence` holds the vendor's own search fields, as they came."""
+
+    text: str
+    model: str
+    request_id: str
+    input_tokens: int
+    output_tokens: int
+    evidence: dict[str, JsonValue]
+    annotations: tuple[JsonValue, ...]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What has been gathered of a reply; `finish` is empty until the provider says why it stopped."""
+
+    text: list[str] = field(default_factory=list)
+    thought: bool = False
+    refusal: str = ""
+    finish: str = ""
+    moderation: str = ""
+    model: str = ""
+    usage: JsonValue = None
+    identity: str = ""
+    choices_seen: bool = False
+    filtered: bool = False
+    evidence: dict[str, JsonValue] = field(default_factory=dict)
+    annotations: list[JsonValue] = field(default_factory=list)
+
+    def take(self, payload: JsonValue, part: str) -> None:
+        """Add one body (`part` is message) or one chunk of a stream (delta)."""
+        self.model = text_at(payload, "model") or self.model
+        self.identity = self.identity or text_at(payload, "id")
+        self.usage = at(payload, "usage") or self.usage
+        for name in EVIDENCE:
+            if value := at(payload, name):
+                self.evidence[name] = value
+        if at(payload, "prompt_filter_results") or at(payload, "content_filter_results"):
+            self.filtered = True
+        for choice in items_at(payload, "choices"):
+            if count_at(choice, "index") == 0:
+                self.choices_seen = True
+                self._take_choice(choice, part)
+
+    def _take_choice(self, choice: JsonValue, part: str) -> None:
+        message = at(choice, part)
+        if not message and not any(self.text):
+            # Some gateways stream whole messages; Sonar repeats the whole text beside its deltas.
+            message = at(choice, "message")
+        self.text.append(_content(at(message, "content")))
+        self.thought = self.thought or bool(text_at(message, "reasoning_content") or text_at(message, "reasoning"))
+        self.refusal += text_at(message, "refusal")
+        self.annotations.extend(items_at(message, "annotations"))
+        self.finish = text_at(choice, "finish_reason") or self.finish
+        self.moderation = text_at(choice, "moderation_hit_type") or self.moderation
+        for name in EVIDENCE:
+            if value := at(message, name):
+                self.evidence.setdefault(name, value)
+
+
+def decode_chat(reply: HttpReply) -> ChatReply:
+    """The answer in `reply`, streamed or whole. Raises ChannelError for everything that is not publishable."""
+    body = read_body(reply)
+    if error := judge(reply, body):
+        raise error
+    draft = _Draft()
+    if body.shape is Shape.EVENTS:
+        _take_stream(draft, body.raw, reply)
+    elif isinstance(body.json, dict):
+        draft.take(body.json, "message")
+        if body.json.get("choices") == []:
+            # Azure's way to say that the prompt was filtered.
+            raise fault(Fault.REFUSED, reply, "the reply has an empty list of choices, as content filters send it")
+    else:
+        raise garbled(reply, f"expected a chat reply and got {body.shape}: {body.text[:200]}")
+    return _settled(draft, reply)
+
+
+def cost_of(spec: ChannelSpec, reply: ChatReply) -> Money:
+    """Tokens at the price of the catalogue, plus its price per call."""
+    tokens = reply.input_tokens * spec.price.input + reply.output_tokens * spec.price.output
+    return Money(micros=round(tokens / 1_000_000) + spec.price.call, currency=spec.price.currency)
+
+
+def _take_stream(draft: _Draft, raw: bytes, reply: HttpReply) -> None:
+    try:
+        events = tuple(parse_events(raw))
+    except UnicodeDecodeError:
+        raise garbled(reply, "the stream is not UTF-8") from None
+    for event in events:
+        if event.data.strip() == "[DONE]":
+            break
+        for payload in _payloads(event, reply):
+            if error := judge_event(payload, reply):
+                raise error
+            draft.take(payload, "delta")
+    if not draft.choices_seen and draft.filtered:
+        raise fault(Fault.REFUSED, reply, "the prompt was filtered")
+
+
+def _payloads(event: Event, reply: HttpReply) -> list[JsonValue]:
+    """The JSON of one event. Two whole objects on two lines are a known slip; half an object is a broken stream."""
+    try:
+        payloads = [parse_json(event.data)]
+    except ValueError:
+        try:
+            payloads = [parse_json(line) for line in event.lines]
+        except ValueError:
+            raise garbled(reply, f"the stream holds broken JSON: {event.data[:120]}") from None
+    return [{"error": payload} for payload in payloads] if event.failed else payloads
+
+
+def _settled(draft: _Draft, reply: HttpReply) -> ChatReply:
+    text = _THOUGHT.sub("", "".join(draft.text)).strip()
+    if draft.refusal and not text:
+        raise fault(Fault.REFUSED, reply, f"the model refused: {draft.refusal}")
+    if draft.finish in _FILTERED or draft.moderation:
+        raise fault(Fault.REFUSED, reply, f"filtered: {draft.moderation or draft.finish}")
+    if draft.finish in _BROKEN:
+        raise fault(_BROKEN[draft.finish], reply, f"the provider gave up: {draft.finish}")
+    if not draft.choices_seen:
+        raise garbled(reply, "the reply has no choices")
+    if draft.finish in _TRUNCATED:
+        raise garbled(reply, "truncated: the token limit ended the text", change="raise_max_tokens")
+    if not text:
+        thought_only = draft.thought or bool("".join(draft.text).strip())
+        raise garbled(
+            reply,
+            "empty: all tokens went into thinking" if thought_only else "empty: the reply has no text",
+            change="raise_max_tokens_or_disable_thinking" if thought_only else "",
+        )
+    if draft.finish not in _COMPLETE:
+        raise garbled(reply, f"not finished: finish_reason is {draft.finish or 'missing'}")
+    return ChatReply(
+        text=text,
+        model=draft.model[:200],
+        request_id=request_id(reply) or _REQUEST_ID.sub("", draft.identity)[:100],
+        input_tokens=count_at(draft.usage, "prompt_tokens"),
+        output_tokens=count_at(draft.usage, "completion_tokens"),
+        evidence=draft.evidence,
+        annotations=tuple(draft.annotations),
+    )
+
+
+def _content(value: JsonValue) -> str:
+    """Text, or a list of parts of which some are text."""
+    if isinstance(value, str):
+        return value
+    return "".join(text_at(part, "text") for part in items_at(value))

@@ -1,0 +1,63 @@
+"""One error for everything that can go wrong outside, sorted by what is to be done about it."""
+
+from datetime import timedelta
+from enum import StrEnum
+
+
+class Fault(StrEnum):
+    RATE_LIMITED = "rate_limited"
+    OVERLOADED = "overloaded"
+    TIMED_OUT = "timed_out"
+    UNAVAILABLE = "unavailable"
+    GARBLED = "garbled"
+    REFUSED = "refused"
+    """Content policy: the next channel, or a person."""
+    EXHAUSTED = "exhausted"
+    """Money or quota: pause the channel, tell the operator, keep the work."""
+    UNAUTHORIZED = "unauthorized"
+    INVALID = "invalid"
+    """Our fault; the same call will never pass."""
+    UNKNOWN = "unknown"
+    """A mutation whose reply was lost: look up before anything else."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is a limit to wait for, which never counts as a fault."""
+        return self in {Fault.RATE_LIMITED, Fault.EXHAUSTED, Fault.UNAUTHORIZED}
+
+    @property
+    def final(self) -> bool:
+        return self in {Fault.REFUSED, Fault.INVALID}
+
+
+class ChannelError(Exception):
+    """A failed call, classified where status and body were seen.
+
+    message: one line for the operator; never a key, a header value or more than 300 characters of body.
+    delay: how long the provider asked us to wait, if it did.
+    sent: no reply came although some of the request had left; a mutation may have happened.
+    change: what to change before the call can pass (`shorten_input`, `max_completion_tokens`), if that is known.
+    """
+
+    def __init__(
+        self,
+        fault: Fault,
+        message: str,
+        *,
+        delay: timedelta | None = None,
+        status: int | None = None,
+        request_id: str = "",
+        sent: bool = False,
+        change: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.fault = fault
+        self.message = message
+        self.delay = delay
+        self.status = status
+        self.request_id = request_id
+        self.sent = sent
+        self.change = change
+
+    def __str__(self) -> str:
+        return f"{self.fault}: {self.message}"

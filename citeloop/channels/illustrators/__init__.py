@@ -1,0 +1,13 @@
+"""Dialects that make or find pictures. One dialect, one file; a new one is added to this table."""
+
+from collections.abc import Callable, Mapping
+
+from citeloop.channels.illustrators.openai_images import OpenAIImages
+from citeloop.channels.ports import Illustrator
+from citeloop.channels.wire import Wire
+from citeloop.models.channel import ChannelSpec
+
+DIALECTS: Mapping[str, Callable[[ChannelSpec, str, Wire, Wire], Illustrator]] = {
+    "openai_images": OpenAIImages,
+}
+"""By name: spec, key, wire to the provider, checked wire for addresses that the provider names → illustrator."""

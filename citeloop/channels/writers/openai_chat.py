@@ -1,0 +1,80 @@
+"""Writing through `POST {base_url}/chat/completions`, as OpenAI and everyone after it understands it."""
+
+import json
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from citeloop.channels.chat import cost_of, decode_chat
+from citeloop.channels.ports import Call, Completion, Messages
+from citeloop.channels.reply import HttpReply
+from citeloop.channels.wire import HttpRequest, Wire
+from citeloop.models.channel import ChannelSpec
+
+_OWN_KEYS = frozenset({"token_limit_field", "include_usage"})
+"""Keys of `extra` that steer this dialect and are not sent."""
+
+
+class OpenAIChatWriter:
+    """`extra` of the catalogue is sent as it is, but for `token_limit_field` (`max_completion_tokens`) and
+    `include_usage = false` (for gateways that refuse `stream_options`).
+    """
+
+    def __init__(self, spec: ChannelSpec, key: str, wire: Wire) -> None:
+        self._spec = spec
+        self._key = key
+        self._wire = wire
+
+    async def write(self, messages: Messages, call: Call) -> Completion:
+        """Raises ChannelError."""
+        turns = [{"role": "system", "content": messages.system}] if messages.system else []
+        turns.append({"role": "user", "content": messages.user})
+        request = chat_request(self._spec, self._key, turns, max_tokens=messages.max_tokens)
+        return await self._wire.exchange(request, call, self._decoded)
+
+    def _decoded(self, reply: HttpReply) -> Completion:
+        chat = decode_chat(reply)
+        return Completion(
+            text=chat.text,
+            model=chat.model or self._spec.model,
+            request_id=chat.request_id,
+            input_tokens=chat.input_tokens,
+            output_tokens=chat.output_tokens,
+            cost=cost_of(self._spec, chat),
+        )
+
+
+def chat_request(
+    spec: ChannelSpec, key: str, turns: list[dict[str, str]], *, max_tokens: int | None = None
+) -> HttpRequest:
+    """The request as bytes. `thinking = "disabled"` becomes the object that DeepSeek, Ark and GLM expect."""
+    body: dict[str, JsonValue] = {"model": spec.model, "messages": [dict(turn) for turn in turns]}
+    if max_tokens is not None:
+        body[_token_limit_field(spec)] = max_tokens
+    if spec.stream:
+        body["stream"] = True
+        if spec.extra.get("include_usage", True):
+            body["stream_options"] = {"include_usage": True}
+    body |= {name: value for name, value in spec.extra.items() if name not in _OWN_KEYS}
+    if isinstance(body.get("thinking"), str):
+        body["thinking"] = {"type": body["thinking"]}
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "text/event-stream" if spec.stream else "application/json",
+    }
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    return HttpRequest(
+        "POST",
+        f"{spec.base_url}/chat/completions",
+        headers,
+        json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"),
+    )
+
+
+def _token_limit_field(spec: ChannelSpec) -> str:
+    """OpenAI's reasoning models refuse `max_tokens`; compatible vendors know only that (openai-python, 2026-08)."""
+    chosen = spec.extra.get("token_limit_field")
+    if isinstance(chosen, str):
+        return chosen
+    return "max_completion_tokens" if urlsplit(spec.base_url).hostname == "api.openai.com" else "max_tokens"
