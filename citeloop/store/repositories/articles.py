@@ -1,0 +1,273 @@
+"""Articles: submitted once, moved by their workflow, held and ordered by people."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlalchemy import text
+
+from citeloop.models.plan import Plan
+from citeloop.models.record import Record
+from citeloop.models.work import Held, Measurement, Progress, Step
+from citeloop.store.database import Scope
+from citeloop.store.errors import NotFound
+from citeloop.store.repositories.article_views import (
+    ArticleView,
+    Census,
+    EventView,
+    census,
+    events,
+    find,
+    list_,
+    resolve,
+)
+
+__all__ = [
+    "ArticleView",
+    "Census",
+    "EventView",
+    "NewArticle",
+    "any_plan",
+    "cancel_unstarted",
+    "census",
+    "enter",
+    "events",
+    "find",
+    "find_hold",
+    "hold",
+    "list_",
+    "measured",
+    "note",
+    "open_ids",
+    "plan",
+    "prioritise",
+    "reopen",
+    "resolve",
+    "saved_progress",
+    "startable",
+    "started",
+    "submit",
+]
+
+_SUBMIT = text("""
+INSERT INTO articles (tenant_id, id, campaign_id, brand_id, manifest_id, keyword, locale, kind, priority, position,
+                      plan, stage)
+SELECT :tenant, p->>'article_id', p->>'campaign_id', p->>'brand_id', p->>'manifest_id', p->>'keyword',
+       p->>'locale', p->>'kind', (p->>'priority')::integer, position, p, p->'stages'->>0
+FROM unnest(CAST(:plans AS json[]), CAST(:positions AS integer[])) AS given (p, position)
+ON CONFLICT DO NOTHING RETURNING id
+""")
+_PLAN = text("SELECT plan::text AS plan, priority FROM articles WHERE tenant_id = :tenant AND id = :id")
+_ANY_PLAN = text("""
+SELECT plan::text AS plan, priority FROM articles WHERE tenant_id = :tenant AND campaign_id = :campaign
+ORDER BY position, id LIMIT 1
+""")
+_ENTER = text("""
+WITH was AS (
+  SELECT state, stage FROM articles WHERE tenant_id = :tenant AND id = :id FOR UPDATE),
+entered AS (
+  UPDATE articles a SET
+    state = 'running', stage = :stage, round = :round, channel = :channel, reason = '',
+    attempts = a.attempts + :calls, started_at = coalesce(a.started_at, clock_timestamp()),
+    updated_at = clock_timestamp()
+  WHERE a.tenant_id = :tenant AND a.id = :id AND a.ended_at IS NULL RETURNING a.id)
+INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
+SELECT :tenant, :id, 'enter', :stage, 'running', CAST(:detail AS varchar) FROM was, entered
+WHERE (was.state, was.stage) IS DISTINCT FROM ('running', CAST(:stage AS varchar)) OR :attempt = 1
+""")
+_NOTE = text("""
+WITH was AS (
+  SELECT state, stage, reason FROM articles WHERE tenant_id = :tenant AND id = :id FOR UPDATE),
+noted AS (
+  UPDATE articles a SET
+    state = :state, stage = :stage, round = :round, reason = :reason,
+    channel = CASE WHEN CAST(:channel AS varchar) = '' THEN a.channel ELSE :channel END,
+    progress = CAST(:progress AS json), updated_at = clock_timestamp(),
+    ended_at = CASE WHEN :ended THEN coalesce(a.ended_at, clock_timestamp()) END
+  WHERE a.tenant_id = :tenant AND a.id = :id)
+INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
+SELECT :tenant, :id, 'note', :stage, :state, :reason FROM was
+WHERE (was.state, was.stage, was.reason)
+  IS DISTINCT FROM (CAST(:state AS varchar), CAST(:stage AS varchar), CAST(:reason AS varchar))
+""")
+_PROGRESS = text("SELECT progress::text FROM articles WHERE tenant_id = :tenant AND id = :id")
+_MEASURED = text(
+    "UPDATE articles SET measurement = CAST(:measurement AS json), updated_at = clock_timestamp() "
+    "WHERE tenant_id = :tenant AND id = :id"
+)
+_FIND_HOLD = text("""
+SELECT a.hold AS article, c.hold AS campaign, t.hold AS tenant
+FROM articles a JOIN tenants t ON t.id = a.tenant_id
+LEFT JOIN campaigns c ON c.tenant_id = a.tenant_id AND c.id = a.campaign_id
+WHERE a.tenant_id = :tenant AND a.id = :id
+""")
+_HOLD = text("""
+WITH held AS (
+  UPDATE articles SET hold = :reason, updated_at = clock_timestamp() WHERE tenant_id = :tenant AND id = :id
+    AND hold IS DISTINCT FROM CAST(:reason AS varchar) RETURNING stage, state)
+INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
+SELECT :tenant, :id, CASE WHEN CAST(:reason AS varchar) IS NULL THEN 'let_go' ELSE 'hold' END, stage, state,
+       coalesce(CAST(:reason AS varchar), '') FROM held
+""")
+_STARTED = text("""
+UPDATE articles SET run_id = :run_id, started_at = coalesce(started_at, clock_timestamp()),
+  updated_at = clock_timestamp() WHERE tenant_id = :tenant AND id = :id
+""")
+_REOPEN = text("""
+WITH reopened AS (
+  UPDATE articles SET state = 'submitted', ended_at = NULL, reason = '', updated_at = clock_timestamp()
+  WHERE tenant_id = :tenant AND id = :id AND ended_at IS NOT NULL RETURNING stage)
+INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
+SELECT :tenant, :id, 'retry', stage, 'submitted', '' FROM reopened
+""")
+_STARTABLE = text("""
+SELECT a.plan::text AS plan, a.priority FROM articles a
+JOIN campaigns c ON c.tenant_id = a.tenant_id AND c.id = a.campaign_id
+JOIN tenants t ON t.id = a.tenant_id
+WHERE a.tenant_id = :tenant AND a.campaign_id = :campaign AND a.started_at IS NULL AND a.ended_at IS NULL
+  AND a.hold IS NULL AND c.hold IS NULL AND t.hold IS NULL
+ORDER BY a.priority, a.position LIMIT :limit
+""")
+_OPEN_IDS = text("""
+SELECT id FROM articles
+WHERE tenant_id = :tenant AND campaign_id = :campaign AND started_at IS NOT NULL AND ended_at IS NULL AND id > :after
+ORDER BY id LIMIT :limit
+""")
+_PRIORITISE = text(
+    "UPDATE articles SET priority = :priority, updated_at = clock_timestamp() WHERE tenant_id = :tenant AND id = :id"
+)
+_CANCEL = text("""
+WITH cancelled AS (
+  UPDATE articles SET state = 'cancelled', reason = :reason, ended_at = clock_timestamp(),
+    updated_at = clock_timestamp()
+  WHERE tenant_id = :tenant AND campaign_id = :campaign AND started_at IS NULL AND ended_at IS NULL
+  RETURNING id, stage),
+told AS (
+  INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
+  SELECT :tenant, id, 'note', stage, 'cancelled', :reason FROM cancelled)
+SELECT count(*) FROM cancelled
+""")
+_OWN_HANDS = frozenset({"rules", "card"})
+"""Channels that are no provider: what they do is no call."""
+_PROGRESS_OF = TypeAdapter(Progress)
+
+
+class NewArticle(Record):
+    plan: Plan
+    position: int
+
+
+async def submit(scope: Scope, articles: Sequence[NewArticle]) -> tuple[str, ...]:
+    """The ids that are new, in one statement; those already there are left alone."""
+    values = {
+        "tenant": scope.tenant_id,
+        "plans": [article.plan.model_dump_json() for article in articles],
+        "positions": [article.position for article in articles],
+    }
+    return tuple(row.id for row in await scope.sql.execute(_SUBMIT, values))
+
+
+async def plan(scope: Scope, article_id: str) -> Plan:
+    """As frozen, with the priority of now. NotFound."""
+    row = (await scope.sql.execute(_PLAN, {"tenant": scope.tenant_id, "id": article_id})).one_or_none()
+    if row is None:
+        raise NotFound(f"no article {article_id}")
+    return _plan(row.plan, row.priority)
+
+
+async def any_plan(scope: Scope, campaign_id: str) -> Plan | None:
+    """The plan of the campaign's first article."""
+    row = (await scope.sql.execute(_ANY_PLAN, {"tenant": scope.tenant_id, "campaign": campaign_id})).one_or_none()
+    return _plan(row.plan, row.priority) if row is not None else None
+
+
+async def enter(scope: Scope, step: Step, *, channel: str, attempt: int) -> None:
+    """A stage's activity begins. An article that has ended meanwhile stays ended."""
+    values = {
+        "tenant": scope.tenant_id,
+        "id": step.article_id,
+        "stage": str(step.stage),
+        "round": step.round,
+        "channel": channel,
+        "calls": 0 if channel in _OWN_HANDS else 1,
+        "attempt": attempt,
+        "detail": f"by {channel}",
+    }
+    await scope.sql.execute(_ENTER, values)
+
+
+async def note(scope: Scope, article_id: str, progress: Progress) -> None:
+    """Where the workflow says it is; an event when state, stage or reason changed."""
+    values = {
+        "tenant": scope.tenant_id,
+        "id": article_id,
+        **progress.model_dump(mode="json", include={"state", "stage", "round", "reason", "channel"}),
+        "progress": progress.model_dump_json(),
+        "ended": progress.state.ended,
+    }
+    await scope.sql.execute(_NOTE, values)
+
+
+async def saved_progress(scope: Scope, article_id: str) -> Progress | None:
+    """What `note` wrote last; None before the first."""
+    found = (await scope.sql.execute(_PROGRESS, {"tenant": scope.tenant_id, "id": article_id})).scalar_one_or_none()
+    return _PROGRESS_OF.validate_json(found) if found is not None else None
+
+
+async def measured(scope: Scope, article_id: str, measurement: Measurement) -> None:
+    values = {"tenant": scope.tenant_id, "id": article_id, "measurement": measurement.model_dump_json()}
+    await scope.sql.execute(_MEASURED, values)
+
+
+async def find_hold(scope: Scope, article_id: str) -> Held | None:
+    """The nearest hold: of the article, its campaign or its tenant."""
+    row = (await scope.sql.execute(_FIND_HOLD, {"tenant": scope.tenant_id, "id": article_id})).one_or_none()
+    if row is None:
+        raise NotFound(f"no article {article_id}")
+    if row.article is not None:
+        return Held(by="article", reason=row.article)
+    if row.campaign is not None:
+        return Held(by="campaign", reason=row.campaign)
+    return Held(by="tenant", reason=row.tenant) if row.tenant is not None else None
+
+
+async def hold(scope: Scope, article_id: str, reason: str | None) -> None:
+    """Nothing is bought for this article while a reason stands; None lets it go on."""
+    await scope.sql.execute(_HOLD, {"tenant": scope.tenant_id, "id": article_id, "reason": reason})
+
+
+async def started(scope: Scope, article_id: str, run_id: str) -> None:
+    """Its workflow runs; the first start's time stays."""
+    await scope.sql.execute(_STARTED, {"tenant": scope.tenant_id, "id": article_id, "run_id": run_id})
+
+
+async def reopen(scope: Scope, article_id: str) -> None:
+    """An ended article is to run again; without it a new run's stages would not show."""
+    await scope.sql.execute(_REOPEN, {"tenant": scope.tenant_id, "id": article_id})
+
+
+async def startable(scope: Scope, campaign_id: str, limit: int) -> list[Plan]:
+    """Not started and held by nobody, by priority, then in the order of submission."""
+    values = {"tenant": scope.tenant_id, "campaign": campaign_id, "limit": limit}
+    return [_plan(row.plan, row.priority) for row in await scope.sql.execute(_STARTABLE, values)]
+
+
+async def open_ids(scope: Scope, campaign_id: str, *, after: str | None, limit: int) -> list[str]:
+    """Started and not ended, by id."""
+    values = {"tenant": scope.tenant_id, "campaign": campaign_id, "after": after or "", "limit": limit}
+    return [row.id for row in await scope.sql.execute(_OPEN_IDS, values)]
+
+
+async def prioritise(scope: Scope, article_id: str, priority: int) -> None:
+    await scope.sql.execute(_PRIORITISE, {"tenant": scope.tenant_id, "id": article_id, "priority": priority})
+
+
+async def cancel_unstarted(scope: Scope, campaign_id: str, reason: str) -> int:
+    """How many of the campaign's articles never start now."""
+    values = {"tenant": scope.tenant_id, "campaign": campaign_id, "reason": reason}
+    return int((await scope.sql.execute(_CANCEL, values)).scalar_one())
+
+
+def _plan(written: Any, priority: int) -> Plan:
+    frozen = Plan.model_validate_json(written)
+    return frozen if frozen.priority == priority else frozen.model_copy(update={"priority": priority})

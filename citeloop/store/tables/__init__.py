@@ -1,0 +1,53 @@
+"""The tables, as the queries see them. migrations/ makes them; a test compares the two."""
+
+from sqlmodel import SQLModel
+
+from citeloop.store.tables.buying import (
+    ChannelCountTable,
+    ChannelTable,
+    FaultTable,
+    PurchaseTable,
+    SiteTable,
+    UsageTable,
+)
+from citeloop.store.tables.measuring import ManifestTable, PromptTable, SampleTable
+from citeloop.store.tables.publishing import CallbackTable, PublicationTable
+from citeloop.store.tables.work import (
+    ArticleTable,
+    BrandTable,
+    CampaignTable,
+    CampaignWindowTable,
+    DecisionTable,
+    DraftTable,
+    EventTable,
+    PictureTable,
+    TenantTable,
+    VerdictTable,
+)
+
+METADATA = SQLModel.metadata
+
+__all__ = [
+    "METADATA",
+    "ArticleTable",
+    "BrandTable",
+    "CallbackTable",
+    "CampaignTable",
+    "CampaignWindowTable",
+    "ChannelCountTable",
+    "ChannelTable",
+    "DecisionTable",
+    "DraftTable",
+    "EventTable",
+    "FaultTable",
+    "ManifestTable",
+    "PictureTable",
+    "PromptTable",
+    "PublicationTable",
+    "PurchaseTable",
+    "SampleTable",
+    "SiteTable",
+    "TenantTable",
+    "UsageTable",
+    "VerdictTable",
+]

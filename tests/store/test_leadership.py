@@ -1,0 +1,50 @@
+import asyncio
+
+import asyncpg
+from sqlalchemy import text
+
+from citeloop.models import ids
+from citeloop.store.database import Database
+from citeloop.store.repositories.sweeping import Leadership
+from starter.embedded.postgres import EmbeddedPostgres
+
+
+async def test_one_leads_until_it_lets_go(database: Database) -> None:
+    name = ids.new_id()
+    async with Leadership(database, name) as first, Leadership(database, name) as second:
+        assert await first.leads()
+        assert await first.leads()
+        assert not await second.leads()
+        await first.release()
+        assert await second.leads()
+        assert not await first.leads()
+
+
+async def test_leadership_moves_when_the_leaders_connection_dies(
+    database: Database, postgres: EmbeddedPostgres
+) -> None:
+    name = ids.new_id()
+    async with Leadership(database, name) as first, Leadership(database, name) as second:
+        assert await first.leads()
+        await kill_lock_holders(postgres)
+        assert await asyncio.wait_for(second.leads(), 5)
+        assert not await first.leads()
+
+
+async def kill_lock_holders(postgres: EmbeddedPostgres) -> None:
+    admin = await asyncpg.connect(postgres.url("superuser"))
+    await admin.execute("SELECT pg_terminate_backend(pid, 2000) FROM pg_locks WHERE locktype = 'advisory'")
+    await admin.close()
+
+
+async def test_the_pool_heals_after_its_connections_were_cut(database: Database, postgres: EmbeddedPostgres) -> None:
+    async with database.operator() as op:
+        await op.sql.execute(text("SELECT 1"))
+    admin = await asyncpg.connect(postgres.url("superuser"))
+    await admin.execute(
+        "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity "
+        "WHERE usename = 'citeloop_app' AND application_name = 'citeloop'"
+    )
+    await admin.close()
+    async with database.operator() as op:
+        assert (await op.sql.execute(text("SELECT 1"))).scalar_one() == 1
