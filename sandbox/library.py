@@ -1,0 +1,163 @@
+"""What the answer engines know: a seeded corpus and whatever stands on the sandbox's sites."""
+
+import html
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import bm25s
+import numpy as np
+
+from sandbox.terms import is_chinese, words
+
+CORPUS = Path(__file__).parent / "corpus"
+_SENTENCE = re.compile(r".+?(?:[。！？](?!\s*\[)|[.!?](?=\s|$)|$)", re.DOTALL)
+_SHORTEST_SENTENCE = 12
+_REPEATS = 2
+_BLOCKS = frozenset({"p", "li", "h1", "h2", "h3", "h4", "blockquote", "td", "figcaption", "div", "pre"})
+_SILENT = frozenset({"script", "style", "head"})
+
+
+@dataclass(frozen=True)
+class Document:
+    """A page as an engine keeps it. `site` is the host, or the host and the path of one sandbox site."""
+
+    url: str
+    title: str
+    text: str
+    published: date
+    site: str
+    sentences: tuple[str, ...] = field(repr=False, default=())
+    subject: str = ""
+    """What a published page is about, where its own words show it: a product no engine knew before."""
+
+    @cached_property
+    def chinese(self) -> bool:
+        return is_chinese(self.title)
+
+    @cached_property
+    def terms(self) -> list[str]:
+        return words(self.text)
+
+    @cached_property
+    def title_terms(self) -> list[str]:
+        return words(self.title)
+
+
+def sentences_of(text: str) -> tuple[str, ...]:
+    """Only what ends like a sentence; headings and link lists do not."""
+    found = (part.strip() for part in _SENTENCE.findall(text))
+    return tuple(part for part in found if len(part) >= _SHORTEST_SENTENCE and part.endswith((".", "。", "!", "！")))
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.blocks: list[str] = [""]
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        self._silent += tag in _SILENT
+        if tag in _BLOCKS:
+            self.blocks.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent -= tag in _SILENT
+        if tag in _BLOCKS:
+            self.blocks.append("")
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.blocks[-1] += data
+
+
+def read_page(*, url: str, title: str, content: str, published: date, site: str) -> Document:
+    """A published page: its HTML as text, one block a line."""
+    reader = _Reader()
+    reader.feed(content)
+    reader.close()
+    blocks = [" ".join(block.split()) for block in reader.blocks]
+    blocks = [re.sub(r"\s*[（(]\s*(?:source|来源)\s*[)）]", "", block) for block in blocks if block]
+    quotable = tuple(sentence for block in blocks for sentence in sentences_of(block))
+    plain = html.unescape(re.sub(r"<[^>]+>", "", title))
+    return Document(url, plain, "\n".join(blocks), published, site, quotable, _subject(plain, quotable))
+
+
+def _subject(title: str, sentences: tuple[str, ...]) -> str:
+    """The capitalised name in the title that most sentences repeat; "" unless some do. No abbreviations."""
+    names = re.findall(r"(?<![A-Za-z])[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*", title)
+    repeats = {name: sum(name in sentence for sentence in sentences) for name in names}
+    best = max(repeats, key=lambda name: repeats[name], default="")
+    return best if repeats.get(best, 0) >= _REPEATS else ""
+
+
+def seeded() -> list[Document]:
+    """The corpus files: one JSON object a line with url, title, date and text."""
+    documents = []
+    for path in sorted(CORPUS.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            entry = json.loads(line)
+            host = urlsplit(entry["url"]).netloc
+            text, day = entry["text"], date.fromisoformat(entry["date"])
+            document = Document(entry["url"], entry["title"], text, day, host, sentences_of(text))
+            documents.append(document)
+    return documents
+
+
+@dataclass(frozen=True)
+class Scored:
+    document: Document
+    body: float
+    title: float
+
+
+class Library:
+    """Searched with BM25, bodies and titles apart. Built anew when a question finds it changed."""
+
+    def __init__(self) -> None:
+        self._seeded = seeded()
+        self._published: dict[str, Document] = {}
+        self._documents: list[Document] = []
+        self._bodies: bm25s.BM25 | None = None
+        self._titles: bm25s.BM25 | None = None
+
+    def put(self, document: Document) -> None:
+        self._published[document.url] = document
+        self._bodies = None
+
+    def remove(self, url: str) -> None:
+        if self._published.pop(url, None):
+            self._bodies = None
+
+    def clear(self) -> None:
+        self._published.clear()
+        self._bodies = None
+
+    def __len__(self) -> int:
+        return len(self._seeded) + len(self._published)
+
+    def search(self, question: str) -> list[Scored]:
+        """Every document that shares a term with the question, in no order."""
+        if self._bodies is None or self._titles is None:
+            self._documents = [*self._seeded, *self._published.values()]
+            self._bodies = _index([document.terms for document in self._documents])
+            self._titles = _index([document.title_terms for document in self._documents])
+        asked = words(question)
+        if not asked:
+            return []
+        bodies, titles = self._bodies.get_scores(asked), self._titles.get_scores(asked)
+        return [
+            Scored(self._documents[place], float(bodies[place]), float(titles[place]))
+            for place in np.flatnonzero(bodies + titles)
+        ]
+
+
+def _index(documents: list[list[str]]) -> bm25s.BM25:
+    index = bm25s.BM25()
+    index.index(documents, show_progress=False)
+    return index
