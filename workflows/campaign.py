@@ -1,0 +1,237 @@
+"""CampaignWorkflow: asks the engines first, then admits a campaign's articles page by page."""
+
+import asyncio
+import contextlib
+from datetime import datetime, timedelta
+from typing import Literal
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from pydantic import AwareDatetime
+
+    from citeloop.models.plan import Route
+    from citeloop.models.record import Record
+    from citeloop.models.work import Held, SampleStep, Waiting
+
+from workflows import options
+from workflows.life import HOLD_CHECK, together
+from workflows.stages import (
+    Bookkeeping,
+    CampaignBrief,
+    CampaignChange,
+    CampaignRef,
+    Census,
+    Monitoring,
+    Page,
+    SampleQuery,
+)
+from workflows.steering import NOTHING, Rank, Word
+
+POLL = (1, 2, 5, 10, 30, 60)
+"""Seconds between looks at the window while nothing moves; back to the first as soon as something does."""
+
+PAGE = 50
+"""Prompts asked between two looks at the window."""
+
+
+class CampaignOrder(Record):
+    """Which campaign, and how far an earlier run has come with it."""
+
+    tenant_id: str
+    campaign_id: str
+    window: int = 100
+    asked: int = 0
+    """Baseline prompts that are done."""
+    baseline: bool = False
+    paused: bool = False
+    cancelled: bool = False
+    began_at: AwareDatetime | None = None
+    produced_at: AwareDatetime | None = None
+    measured: int = 0
+
+
+@workflow.defn(name="Campaign")
+class CampaignWorkflow:
+    @workflow.init
+    def __init__(self, order: CampaignOrder) -> None:
+        self._order = order
+        self._ref = CampaignRef(tenant_id=order.tenant_id, campaign_id=order.campaign_id)
+        self._changes: list[CampaignChange] = []
+        self._census: Census | None = None
+        self._idle = 0
+
+    @workflow.run
+    async def run(self, _: CampaignOrder) -> Census:
+        brief = await workflow.execute_local_activity_method(Bookkeeping.brief, self._ref, **options.ledger())
+        self._set(began_at=self._order.began_at or workflow.now(), baseline=self._order.baseline or not brief.engines)
+        try:
+            while not self._over(brief):
+                await self._apply_all()
+                await together([self._admit(), self._ask_baseline(brief), self._ask_controls(brief)])
+                await self._wait(brief)
+        except (asyncio.CancelledError, ActivityError) as error:
+            if not is_cancelled_exception(error):
+                raise
+            await self._apply(self._change("cancel", workflow.cancellation_reason() or "cancelled"))
+            raise
+        await self._apply(self._change("done"))
+        assert self._census is not None
+        return self._census
+
+    def _over(self, brief: CampaignBrief) -> bool:
+        if self._census is None or self._census.open or self._changes:
+            return False
+        measured = self._order.measured >= len(self._offsets(brief))
+        return self._order.cancelled or (self._order.baseline and measured)
+
+    async def _admit(self) -> None:
+        """The next articles, as many as the window has room for."""
+        census = await workflow.execute_local_activity_method(Bookkeeping.census, self._ref, **options.ledger())
+        if census.waiting and census.active < self._order.window and not self._order.paused:
+            page = Page(tenant_id=self._ref.tenant_id, campaign_id=self._ref.campaign_id, window=self._order.window)
+            census = await workflow.execute_activity_method(
+                Bookkeeping.admit, page, **options.campaign_desk(f"admit · {census.waiting} waiting")
+            )
+        self._idle = 0 if census != self._census else self._idle + 1
+        self._census = census
+        if self._order.produced_at is None and not census.waiting and not census.active:
+            self._set(produced_at=workflow.now())
+
+    async def _ask_baseline(self, brief: CampaignBrief) -> None:
+        """One page of the manifest, control prompts included, to every engine; no page is published before."""
+        if self._order.baseline or self._order.paused or self._order.cancelled:
+            return
+        more = await self._ask(brief, "baseline", self._order.began_at or workflow.now(), self._order.asked)
+        self._set(asked=self._order.asked + PAGE)
+        self._idle = 0
+        if not more:
+            await self._apply(self._change("baseline"))
+            self._set(baseline=True)
+
+    async def _ask_controls(self, brief: CampaignBrief) -> None:
+        """The control prompts again, at the same offsets: without them no lift can be told from a trend."""
+        due = self._controls_due(brief)
+        if due is None or due > workflow.now() or self._order.paused or self._order.cancelled:
+            return
+        more, first = True, 0
+        while more:
+            more = await self._ask(brief, "after", due, first)
+            first += PAGE
+        self._set(measured=self._order.measured + 1)
+
+    def _controls_due(self, brief: CampaignBrief) -> datetime | None:
+        offsets = self._offsets(brief)
+        if self._order.produced_at is None or self._order.measured >= len(offsets):
+            return None
+        return self._order.produced_at + offsets[self._order.measured]
+
+    def _offsets(self, brief: CampaignBrief) -> tuple[timedelta, ...]:
+        return options.windows(brief.monitor) if brief.engines else ()
+
+    async def _wait(self, brief: CampaignBrief) -> None:
+        """For a word, for the next look at the window, or for the next measurement."""
+        if workflow.info().is_continue_as_new_suggested() and not self._changes:
+            workflow.continue_as_new(self._order)
+        patience = timedelta(seconds=POLL[min(self._idle, len(POLL) - 1)])
+        due = self._controls_due(brief)
+        if due is not None:
+            patience = max(timedelta(0), min(patience, due - workflow.now()))
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(lambda: bool(self._changes), timeout=patience)
+
+    async def _ask(self, brief: CampaignBrief, window: Literal["baseline", "after"], at: datetime, first: int) -> bool:
+        query = SampleQuery(
+            tenant_id=self._ref.tenant_id, campaign_id=self._ref.campaign_id, window=window, first=first, limit=PAGE
+        )
+        page = await workflow.execute_local_activity_method(Bookkeeping.questions, query, **options.ledger())
+        start = options.window_start(at, brief.monitor.day)
+        await together(
+            self._sample(
+                brief,
+                engine,
+                SampleStep(
+                    tenant_id=self._ref.tenant_id,
+                    campaign_id=self._ref.campaign_id,
+                    article_id=None,
+                    manifest_id=page.manifest_id,
+                    prompt_id=prompt_id,
+                    engine=engine.name,
+                    window=window,
+                    window_start=start,
+                    replicate=replicate,
+                ),
+            )
+            for prompt_id in page.prompt_ids
+            for engine in brief.engines
+            for replicate in range(brief.monitor.replicates)
+        )
+        return page.more
+
+    async def _sample(self, brief: CampaignBrief, engine: Route, step: SampleStep) -> None:
+        config = options.campaign_sample(brief, step.tenant_id, engine, step.window)
+        while True:
+            try:
+                answer = await workflow.execute_activity_method(Monitoring.sample, step, **config)
+            except ActivityError as error:
+                if is_cancelled_exception(error):
+                    raise
+                return  # a sample that cannot be had lowers the coverage, which is shown
+            if isinstance(answer, Waiting):
+                await asyncio.sleep(max(0.0, (answer.until - workflow.now()).total_seconds()))
+            elif isinstance(answer, Held):
+                await asyncio.sleep(HOLD_CHECK.total_seconds())
+            else:
+                return
+
+    async def _apply_all(self) -> None:
+        while self._changes:
+            await self._apply(self._changes.pop(0))
+
+    async def _apply(self, change: CampaignChange) -> None:
+        await workflow.execute_activity_method(
+            Bookkeeping.change, change, **options.campaign_desk(f"{change.change} {change.reason}".strip())
+        )
+
+    def _change(
+        self,
+        change: Literal["pause", "resume", "cancel", "prioritise", "baseline", "done"],
+        reason: str = "",
+        priority: int | None = None,
+    ) -> CampaignChange:
+        return CampaignChange(
+            tenant_id=self._ref.tenant_id,
+            campaign_id=self._ref.campaign_id,
+            change=change,
+            reason=reason,
+            priority=priority,
+        )
+
+    def _set(self, **changes: object) -> None:
+        self._order = self._order.model_copy(update=changes)
+
+    @workflow.signal
+    def pause(self, word: Word = NOTHING) -> None:
+        """Admit nothing more, and pause every open article."""
+        self._set(paused=True)
+        self._changes.append(self._change("pause", word.reason or f"paused by {word.by}"))
+
+    @workflow.signal
+    def resume(self, _: Word = NOTHING) -> None:
+        self._set(paused=False)
+        self._changes.append(self._change("resume"))
+
+    @workflow.signal
+    def cancel(self, word: Word = NOTHING) -> None:
+        self._set(cancelled=True)
+        self._changes.append(self._change("cancel", word.reason or f"cancelled by {word.by}"))
+
+    @workflow.signal
+    def prioritise(self, rank: Rank) -> None:
+        self._changes.append(self._change("prioritise", priority=min(5, max(1, rank.priority))))
+
+    @workflow.query
+    def census(self) -> Census | None:
+        """How the articles stood at the last look."""
+        return self._census

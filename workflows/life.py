@@ -1,0 +1,141 @@
+"""How an article's life goes on: asking, waiting, holding at the gate, and telling where it stands."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from citeloop.models.plan import Plan, Route, Stage, State
+from citeloop.models.work import Draft, Held, Progress, Step, Waiting
+from workflows import options
+from workflows.stages import Bookkeeping, Note
+from workflows.steering import StageFailed, Steering, show
+
+Answer = TypeVar("Answer")
+Order = TypeVar("Order")
+
+HOLD_CHECK = timedelta(seconds=30)
+"""A hold is lifted by a signal; should that be missed, the store is asked again after this long."""
+
+
+async def together(work: Iterable[Awaitable[Answer]]) -> list[Answer]:
+    """All of them to their end, even when one fails or all are cancelled; then the first failure, if any."""
+    results = await asyncio.gather(*work, return_exceptions=True)
+    done: list[Answer] = []
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+        done.append(result)
+    return done
+
+
+class Life:
+    """One article's plan, progress and pending words, and the few ways in which it may wait for the world."""
+
+    def __init__(self, plan: Plan, progress: Progress, steering: Steering) -> None:
+        self.plan = plan
+        self.progress = progress
+        self.steering = steering
+
+    async def call(
+        self, promise: Callable[[Any, Order], Awaitable[Answer]], order: Order, config: workflow.ActivityConfig
+    ) -> Answer:
+        """Every activity goes through here, so that no cancel is lost as one finishes (ADR 0007)."""
+        show(self.plan, self.progress)
+        try:
+            return await workflow.execute_activity_method(promise, order, **config)
+        finally:
+            self.steering.guard()
+
+    async def ask(
+        self,
+        promise: Callable[[Any, Order], Awaitable[Answer | Held | Waiting]],
+        order: Order,
+        config: workflow.ActivityConfig,
+    ) -> Answer:
+        """A call that may find a hold or a limit first; neither costs anything, and it is asked again."""
+        while True:
+            nudges = self.steering.nudges
+            answer = await self.call(promise, order, config)
+            if isinstance(answer, Held):
+                await self._held(answer, nudges)
+            elif isinstance(answer, Waiting):
+                await self.sleep_until(answer.until)
+            else:
+                return answer
+
+    async def written(self, promise: Callable[[Any, Step], Awaitable[Draft | Held | Waiting]], stage: Stage) -> Draft:
+        """By the first channel of the plan that can: the next takes over from one that refuses or breaks."""
+        why = "the plan names no channel"
+        for route in self.plan.routes.get(stage, ()):
+            self.set(channel=route.name)
+            try:
+                return await self.ask(promise, self.step(stage, route), options.call(self.plan, stage, route))
+            except ActivityError as error:
+                why = self.moved(route.name, error)
+        raise StageFailed(why)
+
+    async def gate(self, stage: Stage) -> None:
+        """Before anything is begun: pause holds here, while a running call is left to finish."""
+        self.steering.guard()
+        if self.steering.paused:
+            before = self.progress.state
+            await self.record(State.PAUSED, stage=stage)
+            await workflow.wait_condition(lambda: not self.steering.paused)
+            self.steering.guard()
+            await self.record(before)
+        elif self.progress.stage is not stage or self.progress.state not in {State.RUNNING, State.PUBLISHED}:
+            monitoring = stage is Stage.MONITOR and self.progress.published_at is not None
+            self.set(stage=stage, state=State.PUBLISHED if monitoring else State.RUNNING, reason="")
+
+    async def _held(self, held: Held, nudges: int) -> None:
+        before = self.progress.state
+        await self.record(State.PAUSED, f"held by {held.by}: {held.reason}".rstrip(": "))
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(lambda: self.steering.nudges != nudges, timeout=HOLD_CHECK)
+        self.steering.guard()
+        await self.record(before)
+
+    async def record(self, state: State, reason: str = "", **changes: object) -> None:
+        """A change that no stage activity writes: kept in the store, where every list is read from."""
+        self.set(state=state, reason=reason, **changes)
+        show(self.plan, self.progress)
+        note = Note(tenant_id=self.plan.tenant_id, article_id=self.plan.article_id, progress=self.progress)
+        await workflow.execute_local_activity_method(Bookkeeping.note, note, **options.ledger())
+
+    async def sleep_until(self, when: datetime | None) -> None:
+        if when is not None and when > workflow.now():
+            await asyncio.sleep((when - workflow.now()).total_seconds())
+        self.steering.guard()
+
+    def set(self, **changes: object) -> None:
+        self.progress = self.progress.model_copy(update=changes)
+
+    def moved(self, route: str, error: ActivityError) -> str:
+        """Note why a channel did not do it, for the person who asks later who wrote this."""
+        why = f"{route}: {error.cause or error}"
+        self.set(moves=(*self.progress.moves, why)[-20:])
+        return why
+
+    def step(self, stage: Stage, route: Route | str) -> Step:
+        return Step(
+            tenant_id=self.plan.tenant_id,
+            campaign_id=self.plan.campaign_id,
+            article_id=self.plan.article_id,
+            plan_digest=self.plan.digest,
+            stage=stage,
+            route=route if isinstance(route, str) else route.name,
+            round=self.progress.round,
+            retry=self.progress.retries,
+            draft_id=self.progress.draft.id if self.progress.draft is not None else None,
+        )
+
+    @property
+    def draft(self) -> Draft:
+        if self.progress.draft is None:
+            raise StageFailed("there is no draft to work on")
+        return self.progress.draft
