@@ -1,0 +1,146 @@
+"""Idempotent rows beside the workflow's life, and a campaign's admission and broadcasts."""
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from citeloop.models import ids
+from citeloop.models.plan import MonitorPolicy, Plan, Stage, State
+from citeloop.models.work import Measurement
+from citeloop.rules import measuring
+from citeloop.store.database import Database, Scope
+from citeloop.store.repositories import articles, campaigns, manifests, publications, samples
+from workflows import stages
+from workflows.client import start_article
+from workflows.stages import CampaignBrief, CampaignChange, CampaignRef, Census, Note, Page, SamplePage, SampleQuery
+from workflows.steering import Rank, Word
+
+PAGE = 200
+
+
+class BookkeepingActivities(stages.Bookkeeping):
+    def __init__(self, database: Database, client: Client) -> None:
+        self._database = database
+        self._client = client
+
+    @activity.defn(name="bookkeeping.note")
+    async def note(self, note: Note) -> None:
+        async with self._database.tenant(note.tenant_id) as scope:
+            await articles.note(scope, note.article_id, note.progress)
+
+    @activity.defn(name="bookkeeping.baseline_ready")
+    async def baseline_ready(self, campaign: CampaignRef) -> bool:
+        async with self._database.tenant(campaign.tenant_id) as scope:
+            return await campaigns.baseline_ready(scope, campaign.campaign_id)
+
+    @activity.defn(name="bookkeeping.measure")
+    async def measure(self, plan: Plan) -> Measurement:
+        async with self._database.tenant(plan.tenant_id) as scope:
+            taken = await samples.of_keyword(scope, plan.manifest_id, ids.prompt_id(plan.keyword, plan.locale))
+            rows = await publications.of_article(scope, plan.article_id)
+            progress = await articles.saved_progress(scope, plan.article_id)
+            found = measuring.measure_article(
+                taken,
+                [row.url for row in rows if row.url],
+                progress.published_at if progress is not None else None,
+                day=plan.monitor.day,
+            )
+            engines = len(plan.routes.get(Stage.MONITOR, ()))
+            planned = engines * len(plan.monitor.offsets) * plan.monitor.replicates
+            measurement = found.model_copy(update={"after_planned": planned})
+            await articles.measured(scope, plan.article_id, measurement)
+            return measurement
+
+    @activity.defn(name="bookkeeping.brief")
+    async def brief(self, campaign: CampaignRef) -> CampaignBrief:
+        async with self._database.tenant(campaign.tenant_id) as scope:
+            plan = await articles.any_plan(scope, campaign.campaign_id)
+        if plan is None:
+            return CampaignBrief(engines=(), monitor=MonitorPolicy(), weight=1.0, priority=3)
+        engines = plan.routes.get(Stage.MONITOR, ()) if Stage.MONITOR in plan.stages else ()
+        return CampaignBrief(engines=engines, monitor=plan.monitor, weight=plan.weight, priority=plan.priority)
+
+    @activity.defn(name="bookkeeping.census")
+    async def census(self, campaign: CampaignRef) -> Census:
+        async with self._database.tenant(campaign.tenant_id) as scope:
+            return await _census(scope, campaign.campaign_id)
+
+    @activity.defn(name="bookkeeping.questions")
+    async def questions(self, query: SampleQuery) -> SamplePage:
+        async with self._database.tenant(query.tenant_id) as scope:
+            campaign = await campaigns.get(scope, query.campaign_id)
+            assert campaign is not None
+            manifest = await manifests.get(scope, campaign.manifest_id)
+        prompts = [p for p in manifest.prompts if query.window == "baseline" or p.keyword is None]
+        page = prompts[query.first : query.first + query.limit]
+        return SamplePage(
+            prompt_ids=tuple(prompt.id for prompt in page),
+            more=query.first + query.limit < len(prompts),
+            manifest_id=manifest.id,
+        )
+
+    @activity.defn(name="bookkeeping.admit")
+    async def admit(self, page: Page) -> Census:
+        async with self._database.tenant(page.tenant_id) as scope:
+            census = await _census(scope, page.campaign_id)
+            plans = await articles.startable(scope, page.campaign_id, max(0, page.window - census.active))
+        for plan in plans:
+            activity.heartbeat()
+            run_id = await start_article(self._client, plan)
+            async with self._database.tenant(page.tenant_id) as scope:
+                await articles.started(scope, plan.article_id, run_id)
+        return await self.census(CampaignRef(tenant_id=page.tenant_id, campaign_id=page.campaign_id))
+
+    @activity.defn(name="bookkeeping.change")
+    async def change(self, change: CampaignChange) -> int:
+        async with self._database.tenant(change.tenant_id) as scope:
+            await _write(scope, change)
+        if change.change in {"baseline", "done"}:
+            return 0
+        details = activity.info().heartbeat_details
+        after, signalled = (details[0], details[1]) if details else (None, 0)
+        while True:
+            async with self._database.tenant(change.tenant_id) as scope:
+                page = await articles.open_ids(scope, change.campaign_id, after=after, limit=PAGE)
+            for article_id in page:
+                signalled += await self._signal(change, article_id)
+                after = article_id
+                activity.heartbeat(after, signalled)
+            if len(page) < PAGE:
+                return signalled
+
+    async def _signal(self, change: CampaignChange, article_id: str) -> int:
+        handle = self._client.get_workflow_handle(ids.workflow_id(change.tenant_id, article_id))
+        word: Word | Rank = Word(by="campaign", reason=change.reason)
+        if change.change == "prioritise":
+            word = Rank(priority=change.priority or 3, by="campaign")
+        try:
+            await handle.signal(change.change, word)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return 0
+            raise
+        return 1
+
+
+async def _census(scope: Scope, campaign_id: str) -> Census:
+    counted = await articles.census(scope, campaign_id)
+    return Census(waiting=counted.waiting, active=counted.active, open=counted.open)
+
+
+async def _write(scope: Scope, change: CampaignChange) -> None:
+    """The campaign's own row; every line is harmless when said twice."""
+    match change.change:
+        case "pause":
+            await campaigns.hold(scope, change.campaign_id, change.reason or "paused")
+        case "resume":
+            await campaigns.hold(scope, change.campaign_id, None)
+        case "cancel":
+            await campaigns.note(scope, change.campaign_id, State.CANCELLED)
+            await articles.cancel_unstarted(scope, change.campaign_id, change.reason)
+        case "prioritise":
+            await campaigns.prioritise(scope, change.campaign_id, change.priority or 3)
+        case "baseline":
+            await campaigns.close_window(scope, change.campaign_id, "baseline")
+        case "done":
+            await campaigns.note(scope, change.campaign_id, State.DONE)

@@ -1,0 +1,115 @@
+"""A picture from an image channel, or the built-in title card."""
+
+import asyncio
+import hashlib
+
+from temporalio import activity
+
+from activities import failures
+from activities.heartbeat import beating
+from activities.till import Till, Turn, is_last_resort, open_till, policy_of, purchase_id
+from citeloop.channels.illustrators.card import TitleCard
+from citeloop.channels.outside import ChannelGone, Outside
+from citeloop.channels.ports import Call, PictureBrief, PictureFile
+from citeloop.models.brand import Brand
+from citeloop.models.plan import Plan
+from citeloop.models.work import Held, Picture, Step, Waiting
+from citeloop.rules import prompting
+from citeloop.store.database import Database, Scope
+from citeloop.store.repositories import articles, brands, drafts, pictures, purchases
+from citeloop.store.repositories.purchases import Purchase
+from workflows import stages
+
+CARD = "card"
+
+
+class IllustratingActivities(stages.Illustrating):
+    def __init__(self, database: Database, outside: Outside) -> None:
+        self._database = database
+        self._outside = outside
+        self._till = Till(database)
+
+    @activity.defn(name="illustrating.illustrate")
+    async def illustrate(self, step: Step) -> Picture | Held | Waiting:
+        purchase = purchase_id(step)
+        async with beating():
+            async with self._database.tenant(step.tenant_id) as scope:
+                turn = await open_till(scope, step, purchase, channel=step.route)
+                if isinstance(turn, Purchase):
+                    return await pictures.of_article(scope, step.article_id)
+                if not isinstance(turn, Turn):
+                    return turn
+                brand = await brands.get(scope, turn.plan.brand_id)
+                brief = await _brief(scope, step, turn.plan, brand)
+            try:
+                illustrator = self._outside.illustrator(step.route)
+            except ChannelGone as error:
+                raise failures.gone(step.route) from error
+            file = await self._till.buy(
+                lambda call: illustrator.illustrate(brief, call),
+                Call(purchase_id=purchase, policy=policy_of(turn.plan, step)),
+                tenant_id=step.tenant_id,
+                article_id=step.article_id,
+                channel=step.route,
+                last_resort=is_last_resort(turn.plan, step),
+                wait=turn.wait,
+            )
+            if isinstance(file, Waiting):
+                return file
+            return await self._keep(step, purchase, brief, file)
+
+    @activity.defn(name="illustrating.card")
+    async def card(self, step: Step) -> Picture:
+        async with beating():
+            async with self._database.tenant(step.tenant_id) as scope:
+                plan = await articles.plan(scope, step.article_id)
+                await articles.enter(scope, step, channel=CARD, attempt=activity.info().attempt)
+                brand = await brands.get(scope, plan.brand_id)
+                brief = await _brief(scope, step, plan, brand)
+            file = await asyncio.to_thread(TitleCard(brand=brand.entity.name).draw, brief)
+            return await self._keep(step, None, brief, file)
+
+    async def _keep(self, step: Step, purchase: str | None, brief: PictureBrief, file: PictureFile) -> Picture:
+        picture = Picture(
+            digest=hashlib.sha256(file.data).hexdigest(),
+            source=CARD if purchase is None else step.route,
+            alt=brief.alt,
+            credit=file.credit,
+        )
+
+        async def write(scope: Scope) -> Picture:
+            if purchase is not None:
+                await purchases.put(
+                    scope,
+                    Purchase(
+                        id=purchase,
+                        channel=step.route,
+                        stage=step.stage,
+                        article_id=step.article_id,
+                        model="",
+                        request_id=file.request_id,
+                        reply={"picture": picture.digest},
+                        cost=file.cost,
+                    ),
+                )
+            await pictures.put(
+                scope,
+                article_id=step.article_id,
+                digest=picture.digest,
+                data=file.data,
+                media_type=file.media_type,
+                width=file.width,
+                height=file.height,
+                alt=picture.alt,
+                credit=picture.credit,
+                source=picture.source,
+            )
+            return picture
+
+        return await self._till.keep(step.tenant_id, write)
+
+
+async def _brief(scope: Scope, step: Step, plan: Plan, brand: Brand) -> PictureBrief:
+    title = plan.keyword if step.draft_id is None else (await drafts.get(scope, step.draft_id)).draft.title
+    idea = prompting.picture_brief(title, plan.keyword, brand, plan.locale)
+    return PictureBrief(prompt=idea.prompt, title=idea.title, alt=idea.alt)

@@ -1,0 +1,244 @@
+"""Publishing at most once: reserve, look up, send once, confirm; a lost reply is looked up, never repeated blindly."""
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import UTC, datetime, timedelta
+from typing import Unpack
+
+from temporalio import activity
+
+from activities.heartbeat import beating
+from activities.posts import Prepared, prepare
+from activities.till import NO_DELAY_GIVEN
+from citeloop.channels.errors import ChannelError, Fault
+from citeloop.channels.outside import Outside
+from citeloop.channels.ports import Call, Placed, Publisher, Undecidable
+from citeloop.models.work import Held, PublicationState, Receipt, Step, Waiting
+from citeloop.store.database import Database
+from citeloop.store.repositories import articles, callbacks, publications
+from citeloop.store.repositories.publications import Fields, Publication
+from workflows import stages
+
+ON_THE_WIRE = frozenset({PublicationState.SENDING, PublicationState.UNKNOWN})
+NOT_SENT = frozenset({PublicationState.RESERVED, PublicationState.FAILED})
+FIRST_LOOK = timedelta(seconds=1)
+LOOKS = 30
+"""Look-ups that failed until a person has to look."""
+
+
+class PublishingActivities(stages.Publishing):
+    def __init__(self, database: Database, outside: Outside, callback_base: str) -> None:
+        self._database = database
+        self._outside = outside
+        self._callback_base = callback_base
+
+    @activity.defn(name="publishing.publish")
+    async def publish(self, step: Step) -> Receipt | Held | Waiting:
+        async with beating():
+            async with self._database.tenant(step.tenant_id) as scope:
+                held = await articles.find_hold(scope, step.article_id)
+                if held is not None:
+                    return held
+                post = await prepare(scope, step, self._outside, self._callback_base)
+                await articles.enter(scope, step, channel=step.route, attempt=activity.info().attempt)
+            if isinstance(post, Receipt):
+                return post
+            if post.publication.state not in NOT_SENT:
+                return _receipt(post.publication)
+            return await self._send(step, post)
+
+    async def _send(self, step: Step, post: Prepared) -> Receipt:
+        publisher = self._outside.publisher(step.route)
+        call = Call(purchase_id=post.publication.id, policy=post.policy)
+        try:
+            placed = await publisher.look_up(post.post, call)
+        except Undecidable:
+            placed = None
+        except ChannelError as error:
+            return await self._not_sent(step, post.publication, error)
+        if placed is not None:
+            return await self._placed(step, post.publication, placed, expected=NOT_SENT)
+        sending = await self._advance(
+            step, post.publication, expected=NOT_SENT, to=PublicationState.SENDING, sent_at=datetime.now(UTC)
+        )
+        if not sending:
+            return await self._current(step)
+        # A cancel must not cut a request that may be on the wire: it is finished, recorded, and then obeyed.
+        return await _finished(self._send_once(step, post, publisher, call))
+
+    async def _send_once(self, step: Step, post: Prepared, publisher: Publisher, call: Call) -> Receipt:
+        try:
+            placed = await publisher.publish(post.post, call)
+        except ChannelError as error:
+            if error.fault is not Fault.UNKNOWN:
+                return await self._not_sent(step, post.publication, error, expected=ON_THE_WIRE)
+            await self._advance(
+                step,
+                post.publication,
+                expected={PublicationState.SENDING},
+                to=PublicationState.UNKNOWN,
+                reason=error.message,
+            )
+            return await self._current(step, look_again=datetime.now(UTC) + FIRST_LOOK)
+        return await self._placed(step, post.publication, placed, expected=ON_THE_WIRE)
+
+    @activity.defn(name="publishing.reconcile")
+    async def reconcile(self, step: Step) -> Receipt:
+        async with beating():
+            async with self._database.tenant(step.tenant_id) as scope:
+                row = await publications.get(scope, step.article_id, step.route)
+                post = await prepare(scope, step, self._outside, self._callback_base) if row is not None else None
+            if row is None:
+                return Receipt(publication_id="", site=step.route, state=PublicationState.RESERVED)
+            if row.state not in ON_THE_WIRE and row.state is not PublicationState.PARKED:
+                return _receipt(row)
+            if not isinstance(post, Prepared):
+                return _receipt(row)
+            return await self._looked_up(step, post, row)
+
+    async def _looked_up(self, step: Step, post: Prepared, row: Publication) -> Receipt:
+        """Found: ours. Twice not found, the second time after the site's longest: provably absent."""
+        wire = ON_THE_WIRE | {PublicationState.PARKED}
+        call = Call(purchase_id=row.id, policy=post.policy)
+        looks = row.look_ups + 1
+        try:
+            placed = await self._outside.publisher(step.route).look_up(post.post, call)
+        except Undecidable as undecidable:
+            reason = str(undecidable) or "the site cannot be asked whether it has the post"
+            return await self._park(step, row, looks, reason)
+        except ChannelError as error:
+            if looks >= LOOKS:
+                return await self._park(step, row, looks, f"look-up failed {looks} times: {error.message}")
+            return await self._unknown(step, row, looks, error.message, delay=error.delay)
+        if placed is not None:
+            return await self._placed(step, row, placed, expected=wire)
+        settled = (row.sent_at or row.updated_at) + post.max_server_time
+        if row.state is PublicationState.SENDING:
+            settled += post.policy.total
+        if looks >= 2 and datetime.now(UTC) >= settled:  # noqa: PLR2004 - the law says two
+            reason = f"absent in {looks} look-ups, the last after {post.max_server_time.total_seconds():g} s"
+            await self._advance(step, row, expected=wire, to=PublicationState.RESERVED, reason=reason, look_ups=0)
+            return await self._current(step)
+        return await self._unknown(step, row, looks, row.reason or "not there yet", settled=settled)
+
+    @activity.defn(name="publishing.inbox")
+    async def inbox(self, step: Step) -> Receipt:
+        async with beating():
+            async with self._database.tenant(step.tenant_id) as scope:
+                row = await publications.get(scope, step.article_id, step.route)
+                assert row is not None
+                for event in await callbacks.pending(scope, row.id):
+                    if event.type == "article.published":
+                        await publications.advance(
+                            scope,
+                            row.id,
+                            expected={PublicationState.SENT, *ON_THE_WIRE},
+                            to=PublicationState.PUBLISHED,
+                            remote_id=event.remote_id,
+                            url=event.url,
+                        )
+                await callbacks.delivered(scope, row.id)
+                row = await publications.get(scope, step.article_id, step.route)
+                assert row is not None
+                overdue = row.deadline is not None and datetime.now(UTC) >= row.deadline
+                if row.state is PublicationState.SENT and overdue:
+                    await publications.advance(
+                        scope,
+                        row.id,
+                        expected={PublicationState.SENT},
+                        to=PublicationState.UNKNOWN,
+                        reason="no callback before the deadline",
+                    )
+            return await self._current(step)
+
+    async def _placed(
+        self, step: Step, row: Publication, placed: Placed, *, expected: frozenset[PublicationState]
+    ) -> Receipt:
+        deadline = datetime.now(UTC) + self._outside.site(step.route).callback_deadline
+        await self._advance(
+            step,
+            row,
+            expected=expected,
+            to=PublicationState.PUBLISHED if placed.confirmed else PublicationState.SENT,
+            remote_id=placed.remote_id,
+            url=placed.url,
+            reason="",
+            deadline=None if placed.confirmed else deadline,
+        )
+        return await self._current(step)
+
+    async def _not_sent(
+        self,
+        step: Step,
+        row: Publication,
+        error: ChannelError,
+        *,
+        expected: frozenset[PublicationState] = NOT_SENT,
+    ) -> Receipt:
+        """Certainly nothing was inserted: wait and send again, or give up where the same would come back."""
+        final = error.fault in {Fault.INVALID, Fault.UNAUTHORIZED, Fault.REFUSED}
+        state = PublicationState.FAILED if final else PublicationState.RESERVED
+        await self._advance(step, row, expected=expected, to=state, reason=error.message)
+        delay = error.delay or NO_DELAY_GIVEN
+        return await self._current(step, look_again=None if final else datetime.now(UTC) + delay)
+
+    async def _park(self, step: Step, row: Publication, looks: int, reason: str) -> Receipt:
+        wire = ON_THE_WIRE | {PublicationState.PARKED}
+        await self._advance(step, row, expected=wire, to=PublicationState.PARKED, reason=reason, look_ups=looks)
+        return await self._current(step)
+
+    async def _unknown(
+        self,
+        step: Step,
+        row: Publication,
+        looks: int,
+        reason: str,
+        *,
+        delay: timedelta | None = None,
+        settled: datetime | None = None,
+    ) -> Receipt:
+        wire = ON_THE_WIRE | {PublicationState.PARKED}
+        await self._advance(step, row, expected=wire, to=PublicationState.UNKNOWN, reason=reason, look_ups=looks)
+        again = datetime.now(UTC) + (delay or min(FIRST_LOOK * 2**looks, timedelta(minutes=5)))
+        if settled is not None and looks >= 1 and again < settled <= again + timedelta(minutes=5):
+            again = settled
+        return await self._current(step, look_again=again)
+
+    async def _advance(
+        self,
+        step: Step,
+        row: Publication,
+        *,
+        expected: frozenset[PublicationState] | set[PublicationState],
+        to: PublicationState,
+        **fields: Unpack[Fields],
+    ) -> bool:
+        async with self._database.tenant(step.tenant_id) as scope:
+            return await publications.advance(scope, row.id, expected=expected, to=to, **fields)
+
+    async def _current(self, step: Step, look_again: datetime | None = None) -> Receipt:
+        async with self._database.tenant(step.tenant_id) as scope:
+            row = await publications.get(scope, step.article_id, step.route)
+        assert row is not None
+        return _receipt(row, look_again)
+
+
+async def _finished(work: Awaitable[Receipt]) -> Receipt:
+    """Run to the end even when cancelled meanwhile; the cancel is raised afterwards."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
+
+
+def _receipt(row: Publication, look_again: datetime | None = None) -> Receipt:
+    return Receipt(
+        publication_id=row.id,
+        site=row.site,
+        state=row.state,
+        url=row.url,
+        reason=row.reason[:300],
+        look_again=look_again or row.deadline,
+    )

@@ -1,0 +1,108 @@
+"""Generate and rewrite: one paid, streamed call each."""
+
+from temporalio import activity
+
+from activities import failures
+from activities.heartbeat import beating
+from activities.till import Till, Turn, is_last_resort, open_till, policy_of, purchase_id
+from citeloop.channels.outside import ChannelGone, Outside
+from citeloop.channels.ports import Call, Completion, Messages
+from citeloop.models import ids
+from citeloop.models.plan import Plan
+from citeloop.models.work import Draft, Held, Step, Waiting
+from citeloop.rules import prompting, rendering
+from citeloop.store.database import Database, Scope
+from citeloop.store.repositories import brands, decisions, drafts, purchases
+from citeloop.store.repositories.purchases import Purchase
+from workflows import stages
+
+
+class WritingActivities(stages.Writing):
+    def __init__(self, database: Database, outside: Outside) -> None:
+        self._database = database
+        self._outside = outside
+        self._till = Till(database)
+
+    @activity.defn(name="writing.generate")
+    async def generate(self, step: Step) -> Draft | Held | Waiting:
+        return await self._write(step)
+
+    @activity.defn(name="writing.rewrite")
+    async def rewrite(self, step: Step) -> Draft | Held | Waiting:
+        return await self._write(step)
+
+    async def _write(self, step: Step) -> Draft | Held | Waiting:
+        purchase = purchase_id(step)
+        async with beating():
+            async with self._database.tenant(step.tenant_id) as scope:
+                turn = await open_till(scope, step, purchase, channel=step.route)
+                if isinstance(turn, Purchase):
+                    return (await drafts.get(scope, draft_id(step))).draft
+                if not isinstance(turn, Turn):
+                    return turn
+                messages = await self._messages(scope, step, turn.plan)
+            try:
+                writer = self._outside.writer(step.route)
+            except ChannelGone as error:
+                raise failures.gone(step.route) from error
+            completion = await self._till.buy(
+                lambda call: writer.write(messages, call),
+                Call(purchase_id=purchase, policy=policy_of(turn.plan, step)),
+                tenant_id=step.tenant_id,
+                article_id=step.article_id,
+                channel=step.route,
+                last_resort=is_last_resort(turn.plan, step),
+                wait=turn.wait,
+            )
+            if isinstance(completion, Waiting):
+                return completion
+            return await self._keep(step, purchase, completion, turn.plan.keyword)
+
+    async def _messages(self, scope: Scope, step: Step, plan: Plan) -> Messages:
+        brand = await brands.get(scope, plan.brand_id)
+        if step.draft_id is None:
+            told = prompting.generate(plan.keyword, plan.locale, plan.kind, brand)
+        else:
+            earlier = await drafts.get(scope, step.draft_id)
+            notes = await decisions.notes_on(scope, step.draft_id)
+            told = prompting.rewrite(
+                plan.keyword, plan.locale, plan.kind, brand, draft=earlier.body, notes=notes, methods=plan.methods
+            )
+        return Messages(system=told.system, user=told.user, max_tokens=told.max_tokens)
+
+    async def _keep(self, step: Step, purchase: str, completion: Completion, keyword: str) -> Draft:
+        """The answer and its price in one transaction: bought once, kept once."""
+        draft = Draft(
+            id=draft_id(step),
+            digest=ids.text_digest(completion.text),
+            stage=step.stage,
+            round=step.round,
+            channel=step.route,
+            title=rendering.split_title(completion.text)[0] or keyword,
+            chars=len(completion.text),
+        )
+
+        async def write(scope: Scope) -> Draft:
+            await purchases.put(
+                scope,
+                Purchase(
+                    id=purchase,
+                    channel=step.route,
+                    stage=step.stage,
+                    article_id=step.article_id,
+                    model=completion.model,
+                    request_id=completion.request_id,
+                    reply={"draft": draft.id},
+                    cost=completion.cost,
+                    input_tokens=completion.input_tokens,
+                    output_tokens=completion.output_tokens,
+                ),
+            )
+            await drafts.add(scope, step.article_id, draft, completion.text)
+            return draft
+
+        return await self._till.keep(step.tenant_id, write)
+
+
+def draft_id(step: Step) -> str:
+    return ids.digest_id("draft", purchase_id(step))
