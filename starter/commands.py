@@ -1,0 +1,272 @@
+"""What can be done to articles and campaigns: typed, without a user interface, the same for every door."""
+
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+
+from temporalio.client import Client
+
+from citeloop.models.brand import Brand
+from citeloop.models.channel import Catalog
+from citeloop.models.plan import State
+from citeloop.models.record import Record
+from citeloop.models.request import CampaignRequest
+from citeloop.models.work import Action, Decision, Progress
+from citeloop.store.database import Database
+from citeloop.store.repositories import articles, campaigns, decisions, drafts
+from citeloop.store.repositories.articles import ArticleView
+from citeloop.store.repositories.campaigns import CampaignView
+from citeloop.store.repositories.tenants import TenantRow
+from starter.errors import CommandError, Conflict
+from starter.finding import find_article, find_campaign
+from starter.preflight import Preflight
+from starter.submission import Desk, Stored
+from starter.telling import Effect, Teller, effect_on
+from workflows.campaign import CampaignOrder
+from workflows.client import start_article, start_campaign
+from workflows.steering import Rank, Word
+
+PATIENCE = timedelta(seconds=5)
+_PAGE = 200
+
+
+class Submitted(Record):
+    campaign_id: str | None
+    article_ids: tuple[str, ...]
+    new: int
+    """How many of them were not there before."""
+    started: bool
+    """False: recorded, and the sweeper starts it as soon as Temporal answers."""
+
+
+class Commands:
+    def __init__(
+        self,
+        client: Client,
+        database: Database,
+        catalog: Catalog,
+        tenant: TenantRow,
+        *,
+        preflight: Preflight | None = None,
+        by: str = "cli",
+        patience: timedelta = PATIENCE,
+    ) -> None:
+        """`preflight` None: keys are not tried before a submission. `by` stands in the audit."""
+        self._client = client
+        self._database = database
+        self._tenant = tenant
+        self._preflight = preflight
+        self._by = by
+        self._teller = Teller(client, tenant.id, patience)
+        self._desk = Desk(database, catalog, tenant)
+
+    # submitting
+
+    async def submit_campaign(self, brand: Brand, request: CampaignRequest, *, key: str | None = None) -> Submitted:
+        await self._check(brand, request)
+        stored = await self._desk.campaign(brand, request, key)
+        assert stored.campaign_id is not None
+        order = CampaignOrder(tenant_id=self._tenant.id, campaign_id=stored.campaign_id, window=request.window)
+        if await self._teller.in_time(start_campaign(self._client, order)) is None:
+            return _submitted(stored, started=False)
+        if stored.new:
+            async with self._database.tenant(self._tenant.id) as scope:
+                await campaigns.note(scope, stored.campaign_id, "running")
+        return _submitted(stored, started=True)
+
+    async def submit_article(self, brand: Brand, request: CampaignRequest, *, key: str | None = None) -> Submitted:
+        """`request.keywords` holds the one keyword; its name is not used."""
+        if len(request.keywords) != 1:
+            raise CommandError("one article has one keyword", "keywords", "submit a campaign for several")
+        await self._check(brand, request)
+        stored = await self._desk.article(brand, request, key)
+        started = stored.new == 0 or await self._start(stored.article_ids[0])
+        return _submitted(stored, started=started)
+
+    # steering an article
+
+    async def pause(self, article_id: str, reason: str = "") -> Effect:
+        article = await self._open(article_id)
+        why = reason or f"paused by {self._by}"
+        async with self._database.tenant(self._tenant.id) as scope:
+            await articles.hold(scope, article_id, why)
+        return await self._teller.tell(article, "pause", self._word(reason=why), _is(State.PAUSED))
+
+    async def resume(self, article_id: str) -> Effect:
+        article = await self._open(article_id)
+        async with self._database.tenant(self._tenant.id) as scope:
+            await articles.hold(scope, article_id, None)
+        return await self._teller.tell(article, "resume", self._word(), lambda p: p.state is not State.PAUSED)
+
+    async def cancel(self, article_id: str, reason: str) -> Effect:
+        article = await self._open(article_id)
+        why = reason or f"cancelled by {self._by}"
+        async with self._database.tenant(self._tenant.id) as scope:
+            await articles.hold(scope, article_id, why)
+        effect = await self._teller.tell(article, "cancel", self._word(reason=why), lambda p: p.state.ended)
+        if not effect.answered and article.started_at is None:
+            async with self._database.tenant(self._tenant.id) as scope:
+                await articles.note(scope, article_id, Progress(state=State.CANCELLED, reason=why))
+            return effect.model_copy(update={"answered": True, "state": State.CANCELLED, "message": "cancelled"})
+        return effect
+
+    async def prioritise(self, article_id: str, priority: int) -> Effect:
+        article = await self._open(article_id)
+        rank = self._rank(priority)
+        async with self._database.tenant(self._tenant.id) as scope:
+            await articles.prioritise(scope, article_id, rank.priority)
+        return await self._teller.tell(article, "prioritise", rank, lambda p: p.priority == rank.priority)
+
+    async def decide(self, article_id: str, action: Action, *, notes: str = "", seen: str | None = None) -> Effect:
+        """`seen` is the digest of the text the person read; None means the one that waits now.
+
+        The first decision on a text counts: a second, different one is a Conflict.
+        """
+        article = await self._open(article_id)
+        async with self._database.tenant(self._tenant.id) as scope:
+            stored = (await drafts.latest(scope, article_id)) if article.state is State.REVIEW else None
+            if stored is None:
+                raise Conflict(f"{article.keyword!r} waits for no decision; it is {article.state}", "article", "")
+            draft = stored.draft
+            if seen is not None and not draft.digest.startswith(seen):
+                raise Conflict("the text has changed since it was read", "draft", "read it again")
+            word = Decision(action=action, draft_id=draft.id, draft_digest=draft.digest, by=self._by, notes=notes)
+            counts = await decisions.record(scope, article_id, word)
+        if counts.action is not action:
+            raise Conflict(f"{counts.by} has already said {counts.action} to this text", "draft", "")
+        argument = Word(by=self._by, notes=notes, draft_digest=draft.digest)
+        return await self._teller.tell(article, action, argument, lambda p: p.state is not State.REVIEW)
+
+    async def retry(self, article_id: str) -> Effect:
+        """A parked stage is tried again; a failed or cancelled article gets a new run that keeps what is done."""
+        article = await self.article(article_id)
+        if article.state not in {State.PARKED, State.FAILED, State.CANCELLED}:
+            raise Conflict(
+                f"{article.keyword!r} is {article.state}",
+                "article",
+                "only a parked, failed or cancelled one is retried",
+            )
+        async with self._database.tenant(self._tenant.id) as scope:
+            await articles.hold(scope, article_id, None)
+        if article.state is State.PARKED:
+            effect = await self._teller.tell(article, "retry", self._word(), lambda p: p.state is not State.PARKED)
+            if effect.answered:
+                return effect
+        async with self._database.tenant(self._tenant.id) as scope:
+            saved = await articles.saved_progress(scope, article_id)
+            await articles.reopen(scope, article_id)
+        resumed = saved.model_copy(update={"state": State.RUNNING, "reason": ""}) if saved else None
+        if not await self._start(article_id, resumed, again=True):
+            return effect_on(article, answered=False, message="recorded; it starts when Temporal answers")
+        return await self._teller.observe(article, lambda p: p.state is not State.PARKED)
+
+    # steering a campaign: the row first, then one signal; the campaign pages it out to its articles
+
+    async def pause_campaign(self, campaign_id: str, reason: str = "") -> Effect:
+        why = reason or f"paused by {self._by}"
+        campaign = await self._hold_campaign(campaign_id, why)
+        return await self._tell_campaign(campaign, "pause", self._word(reason=why), "paused")
+
+    async def resume_campaign(self, campaign_id: str) -> Effect:
+        campaign = await self._hold_campaign(campaign_id, None)
+        return await self._tell_campaign(campaign, "resume", self._word(), "running")
+
+    async def cancel_campaign(self, campaign_id: str, reason: str) -> Effect:
+        why = reason or f"cancelled by {self._by}"
+        campaign = await self._hold_campaign(campaign_id, why)
+        return await self._tell_campaign(campaign, "cancel", self._word(reason=why), "cancelled")
+
+    async def prioritise_campaign(self, campaign_id: str, priority: int) -> Effect:
+        rank = self._rank(priority)
+        campaign = await self._open_campaign(campaign_id)
+        async with self._database.tenant(self._tenant.id) as scope:
+            await campaigns.prioritise(scope, campaign.id, rank.priority)
+        return await self._tell_campaign(campaign, "prioritise", rank, None)
+
+    async def retry_campaign(self, campaign_id: str) -> tuple[Effect, ...]:
+        """Every parked or failed article of the campaign."""
+        parked = [article async for article in self._articles(campaign_id, State.PARKED)]
+        failed = [article async for article in self._articles(campaign_id, State.FAILED)]
+        return tuple([await self.retry(article.id) for article in (*parked, *failed)])
+
+    # finding
+
+    async def article(self, ref: str) -> ArticleView:
+        """By id, unique beginning of an id, or exact keyword. CommandError when nothing or several match."""
+        async with self._database.tenant(self._tenant.id) as scope:
+            return await find_article(scope, ref)
+
+    async def campaign(self, ref: str) -> CampaignView:
+        """By id, unique beginning of an id, or name; of several with that name the newest."""
+        async with self._database.tenant(self._tenant.id) as scope:
+            return await find_campaign(scope, ref)
+
+    # inside
+
+    async def _tell_campaign(
+        self, campaign: CampaignView, signal: str, argument: Word | Rank, state: str | None
+    ) -> Effect:
+        async def look() -> CampaignView:
+            return await self.campaign(campaign.id)
+
+        return await self._teller.tell_campaign(campaign, signal, argument, look, state)
+
+    async def _start(self, article_id: str, progress: Progress | None = None, *, again: bool = False) -> bool:
+        async with self._database.tenant(self._tenant.id) as scope:
+            plan = await articles.plan(scope, article_id)
+        run_id = await self._teller.in_time(start_article(self._client, plan, progress, again=again))
+        if run_id is None:
+            return False
+        async with self._database.tenant(self._tenant.id) as scope:
+            await articles.started(scope, article_id, run_id)
+        return True
+
+    async def _check(self, brand: Brand, request: CampaignRequest) -> None:
+        """Before anything is written: RequestError or CommandError."""
+        plan = self._desk.sketch(brand, request)
+        if self._preflight is not None:
+            await self._preflight.check(plan)
+
+    async def _open(self, article_id: str) -> ArticleView:
+        article = await self.article(article_id)
+        if article.state.ended:
+            raise Conflict(f"{article.keyword!r} has ended: {article.state}", "article", "")
+        return article
+
+    async def _open_campaign(self, campaign_id: str) -> CampaignView:
+        campaign = await self.campaign(campaign_id)
+        if campaign.state in {"cancelled", "done"}:
+            raise Conflict(f"{campaign.name!r} has ended: {campaign.state}", "campaign", "")
+        return campaign
+
+    async def _hold_campaign(self, campaign_id: str, reason: str | None) -> CampaignView:
+        campaign = await self._open_campaign(campaign_id)
+        async with self._database.tenant(self._tenant.id) as scope:
+            await campaigns.hold(scope, campaign.id, reason)
+        return campaign
+
+    async def _articles(self, campaign_id: str, state: State) -> AsyncIterator[ArticleView]:
+        after: str | None = None
+        while True:
+            async with self._database.tenant(self._tenant.id) as scope:
+                page = await articles.list_(scope, campaign_id=campaign_id, state=state, after=after, limit=_PAGE)
+            for article in page:
+                yield article
+            if len(page) < _PAGE:
+                return
+            after = page[-1].id
+
+    def _word(self, reason: str = "") -> Word:
+        return Word(by=self._by, reason=reason)
+
+    def _rank(self, priority: int) -> Rank:
+        if not 1 <= priority <= 5:  # noqa: PLR2004 - the plan's own range
+            raise CommandError(f"{priority} is out of range", "priority", "1 is most urgent, 5 least")
+        return Rank(priority=priority, by=self._by)
+
+
+def _submitted(stored: Stored, *, started: bool) -> Submitted:
+    return Submitted(campaign_id=stored.campaign_id, article_ids=stored.article_ids, new=stored.new, started=started)
+
+
+def _is(state: State) -> Callable[[Progress], bool]:
+    return lambda progress: progress.state is state

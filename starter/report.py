@@ -1,0 +1,161 @@
+"""What a campaign has come to: the closing table, the closing figures, and whether they are as they should be."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from citeloop.models.measure import Sample
+from citeloop.models.plan import State
+from citeloop.models.record import Record
+from citeloop.rules import metrics
+from citeloop.rules.metrics import Figure
+from citeloop.store.repositories.articles import ArticleView
+from starter.utilisation import Utilisation
+from starter.watching import over
+
+MIN_PUBLISHED = 22 / 24
+MAX_LIMITED = 1
+GOOD_USE = 0.85
+
+
+class Ledger(Record):
+    """What the sandbox has counted."""
+
+    limited: int
+    duplicate_posts: int
+    bought_twice: int
+    calls: Mapping[str, tuple[float, ...]]
+
+
+class Figures(Record):
+    """The demo's last line."""
+
+    articles: int
+    published: int
+    parked: int
+    failed: int
+    rate_limited_calls: int
+    duplicate_posts: int
+    bought_twice: int
+    mention_rate_before: float | None
+    mention_rate_after: float | None
+    citation_rate_after: float | None
+    seconds: float
+
+
+class Result(Record):
+    figures: Figures
+    before: Figure
+    after: Figure
+    cited: Figure
+    problems: tuple[str, ...]
+
+
+def summarise(rows: Sequence[ArticleView], samples: Sequence[Sample], ledger: Ledger, *, seconds: float) -> Result:
+    """Rates over the keywords' own prompts; control prompts are the yardstick, not the result."""
+    own = [sample for sample in samples if sample.keyword is not None]
+    before = metrics.mention_rate([sample for sample in own if sample.window == "baseline"])
+    after = metrics.mention_rate([sample for sample in own if sample.window == "after"])
+    cited = metrics.citation_rate([sample for sample in own if sample.window == "after"])
+    figures = Figures(
+        articles=len(rows),
+        published=sum(1 for row in rows if page_of(row)),
+        parked=sum(1 for row in rows if row.state is State.PARKED),
+        failed=sum(1 for row in rows if row.state is State.FAILED),
+        rate_limited_calls=ledger.limited,
+        duplicate_posts=ledger.duplicate_posts,
+        bought_twice=ledger.bought_twice,
+        mention_rate_before=_rounded(before.value),
+        mention_rate_after=_rounded(after.value),
+        citation_rate_after=_rounded(cited.value),
+        seconds=round(seconds, 1),
+    )
+    problems = tuple(_problems(rows, figures))
+    return Result(figures=figures, before=before, after=after, cited=cited, problems=problems)
+
+
+def show(console: Console, rows: Sequence[ArticleView], use: Sequence[Utilisation], result: Result) -> None:
+    console.print(_articles(rows))
+    for row in rows:
+        if row.state is State.PARKED:
+            console.print(f"parked: {row.keyword} at {row.stage}: {row.reason}", markup=False)
+    console.print(_channels(use))
+    for figure, title in (
+        (result.before, "mention rate before"),
+        (result.after, "mention rate after"),
+        (result.cited, "citation rate after"),
+    ):
+        console.print(f"{title:>20}: {_stated(figure)}", markup=False)
+
+
+def page_of(row: ArticleView) -> str:
+    """The first page that stands; empty when there is none."""
+    return next((url for _, url, state in row.urls if state == "published" and url), "")
+
+
+def _problems(rows: Sequence[ArticleView], figures: Figures) -> list[str]:
+    unfinished = [row.keyword for row in rows if not over(row, settled=True)]
+    wanted = round(MIN_PUBLISHED * figures.articles)
+    checks = (
+        (bool(unfinished), f"not ended: {', '.join(unfinished)}"),
+        (figures.published < wanted, f"{figures.published} published, at least {wanted} expected"),
+        (figures.duplicate_posts > 0, f"{figures.duplicate_posts} duplicate posts"),
+        (figures.bought_twice > 0, f"{figures.bought_twice} calls bought twice"),
+        (figures.rate_limited_calls > MAX_LIMITED, f"{figures.rate_limited_calls} calls answered with 429"),
+    )
+    return [problem for wrong, problem in checks if wrong]
+
+
+def _articles(rows: Sequence[ArticleView]) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    made.add_column("article", overflow="ellipsis", no_wrap=True, max_width=34)
+    made.add_column("state")
+    made.add_column("channel")
+    made.add_column("attempts", justify="right")
+    made.add_column("page", overflow="ellipsis", no_wrap=True)
+    for column in ("before", "after", "cited", "cost", "seconds"):
+        made.add_column(column, justify="right")
+    for row in rows:
+        found = row.measurement
+        before = _rate(found.baseline_named, found.baseline_ok) if found else "–"
+        after = _rate(found.after_named, found.after_ok) if found else "–"
+        cited = "–" if found is None or not found.after_grounded else "yes" if found.after_cited else "no"
+        made.add_row(
+            escape(row.keyword), row.state, row.writer or row.channel, str(row.attempts), escape(page_of(row)),
+            before, after, cited, f"{row.cost.micros / 1e6:.4f} {row.cost.currency}", _seconds(row),
+        )  # fmt: skip
+    return made
+
+
+def _channels(use: Sequence[Utilisation]) -> Table:
+    made = Table(box=None, pad_edge=False, header_style="bold", title="use of the limits while work was waiting")
+    for column in ("channel", "limit", "waited", "calls", "used"):
+        made.add_column(column, justify="left" if column == "channel" else "right")
+    for one in use:
+        used = "–" if one.share is None else f"{one.share:.0%}"
+        style = "" if one.share is None or one.share >= GOOD_USE else "yellow"
+        made.add_row(one.channel, f"{one.limit:g}/s", f"{one.seconds:.1f} s", str(one.calls), used, style=style)
+    return made
+
+
+def _stated(figure: Figure) -> str:
+    if figure.value is None:
+        return "nothing could be counted"
+    interval = f", 95 % interval {figure.low:.2f}–{figure.high:.2f}" if figure.interval else ""
+    label = f" ({figure.label})" if figure.label else ""
+    return f"{figure.value:.2f}, n = {figure.denominator:.0f}, {figure.prompts} prompts{interval}{label}"
+
+
+def _rate(hits: int, trials: int) -> str:
+    return f"{hits}/{trials}" if trials else "–"
+
+
+def _seconds(row: ArticleView) -> str:
+    end = row.ended_at or row.updated_at
+    return f"{(end - row.submitted_at).total_seconds():.0f}" if end else "–"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

@@ -1,0 +1,98 @@
+"""Submitting is one write: brand, manifest, campaign and articles in one transaction, or nothing."""
+
+import hashlib
+
+from citeloop.models import ids
+from citeloop.models.brand import Brand
+from citeloop.models.channel import Catalog
+from citeloop.models.measure import Manifest
+from citeloop.models.plan import Plan
+from citeloop.models.record import Record
+from citeloop.models.request import CampaignRequest
+from citeloop.rules import planning
+from citeloop.store.database import Database, Scope
+from citeloop.store.repositories import articles, brands, campaigns, manifests
+from citeloop.store.repositories.articles import NewArticle
+from citeloop.store.repositories.campaigns import NewCampaign
+from citeloop.store.repositories.tenants import TenantRow
+from starter.errors import Conflict
+
+
+class Stored(Record):
+    """What stands in the store now. `new` is 0 when the same thing was submitted before."""
+
+    campaign_id: str | None
+    article_ids: tuple[str, ...]
+    new: int
+
+
+class Desk:
+    """Writes submissions for one tenant."""
+
+    def __init__(self, database: Database, catalog: Catalog, tenant: TenantRow) -> None:
+        self._database = database
+        self._catalog = catalog
+        self._tenant = tenant
+
+    def sketch(self, brand: Brand, request: CampaignRequest) -> Plan:
+        """The first article's plan, unsaved: which channels and sites would be used. Raises RequestError."""
+        first = request.model_copy(update={"keywords": request.keywords[:1]})
+        return self._build(brand, first, brand_id="", campaign_id=None)[1][0]
+
+    async def campaign(self, brand: Brand, request: CampaignRequest, key: str | None) -> Stored:
+        """Raises RequestError, and Conflict when `key` was used for another request."""
+        async with self._database.tenant(self._tenant.id) as scope:
+            brand_id = await brands.put(scope, brand)
+            print_ = hashlib.sha256(f"{brand_id}\n{request.model_dump_json()}".encode()).hexdigest()
+            campaign_id = ids.digest_id("campaign", self._tenant.id, key or print_)
+            manifest, plans = self._build(brand, request, brand_id=brand_id, campaign_id=campaign_id)
+            await manifests.put(scope, manifest)
+            campaign = NewCampaign(
+                id=campaign_id,
+                name=request.name,
+                brand_id=brand_id,
+                manifest_id=manifest.id,
+                request=request,
+                fingerprint=print_,
+            )
+            if not await campaigns.create(scope, campaign):
+                await _same_or_conflict(scope, campaign)
+            return await _submit(scope, plans, campaign_id)
+
+    async def article(self, brand: Brand, request: CampaignRequest, key: str | None) -> Stored:
+        """One keyword by itself. The same keyword, locale and kind are the same article, unless `key` differs."""
+        async with self._database.tenant(self._tenant.id) as scope:
+            brand_id = await brands.put(scope, brand)
+            manifest, (plan,) = self._build(brand, request, brand_id=brand_id, campaign_id=None)
+            await manifests.put(scope, manifest)
+            if key is not None:
+                plan = plan.model_copy(update={"article_id": ids.digest_id("article", self._tenant.id, key)})
+            return await _submit(scope, (plan,), None)
+
+    def _build(
+        self, brand: Brand, request: CampaignRequest, *, brand_id: str, campaign_id: str | None
+    ) -> tuple[Manifest, tuple[Plan, ...]]:
+        return planning.build(
+            request,
+            self._catalog,
+            brand,
+            tenant_id=self._tenant.id,
+            brand_id=brand_id,
+            campaign_id=campaign_id,
+            weight=self._tenant.weight,
+        )
+
+
+async def _submit(scope: Scope, plans: tuple[Plan, ...], campaign_id: str | None) -> Stored:
+    new = await articles.submit(
+        scope, [NewArticle(plan=plan, position=position) for position, plan in enumerate(plans)]
+    )
+    return Stored(campaign_id=campaign_id, article_ids=tuple(plan.article_id for plan in plans), new=len(new))
+
+
+async def _same_or_conflict(scope: Scope, campaign: NewCampaign) -> None:
+    there = await campaigns.get(scope, campaign.id)
+    if there is not None and there.fingerprint != campaign.fingerprint:
+        raise Conflict(
+            f"it was used for another request, campaign {there.name!r}", "idempotency key", "choose a new key"
+        )
