@@ -1,0 +1,1 @@
+"""Postgres: tables, migrations, and one repository per topic. Nothing else knows SQL."""

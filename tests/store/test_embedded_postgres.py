@@ -8,7 +8,10 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from sqlalchemy import text
 
+from citeloop.store.database import Database
+from citeloop.store.errors import StoreUnavailable
 from starter.embedded.postgres import EmbeddedPostgres
 from starter.embedded.process import StartError, command_line
 
@@ -34,7 +37,7 @@ async def written(server: EmbeddedPostgres) -> int:
 
 async def dies(server: EmbeddedPostgres) -> None:
     async with asyncio.timeout(5):
-        while server.alive():  # noqa: ASYNC110 - a process has no event
+        while server.alive():
             await asyncio.sleep(0.01)
 
 
@@ -51,6 +54,23 @@ async def test_it_comes_back_on_the_same_port_and_data_after_a_kill(server: Embe
     assert await written(server) == 2
     for client in clients:
         client.terminate()
+
+
+async def test_the_store_says_when_it_is_gone_and_heals_when_it_is_back(server: EmbeddedPostgres) -> None:
+    await server.start()
+    database = Database(server.url("app"))
+    async with database.operator() as op:
+        await op.sql.execute(text("SELECT 1"))
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGKILL)
+    await dies(server)
+    with pytest.raises(StoreUnavailable):
+        async with database.operator():
+            raise AssertionError
+    await server.start()
+    async with database.operator() as op:
+        assert (await op.sql.execute(text("SELECT 1"))).scalar_one() == 1
+    await database.close()
 
 
 async def test_one_left_by_a_killed_supervisor_is_adopted(server: EmbeddedPostgres) -> None:

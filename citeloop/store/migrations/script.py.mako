@@ -9,4 +9,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    run("${up_revision}_….sql")
+    run("${up_revision}.sql")

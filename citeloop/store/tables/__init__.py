@@ -1,4 +1,4 @@
-"""The tables, as the queries see them. migrations/ makes them; a test compares the two."""
+"""The tables, declared. migrations/ makes them, and a test holds the two together."""
 
 from sqlmodel import SQLModel
 
