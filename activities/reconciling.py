@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 
 from citeloop.store.database import Database
 from citeloop.store.errors import StoreUnavailable
-from citeloop.store.repositories import articles, campaigns, channels, sweeping
+from citeloop.store.repositories import articles, campaigns, channels, samples, sweeping
 from workflows.campaign import CampaignOrder
 from workflows.client import start_article, start_campaign
 
@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 EVERY = 1.0
 SWEEP_EVERY = 5
+PARTITIONS_EVERY = 86_400
 SWEEP_OLDER_THAN = timedelta(seconds=10)
 
 
@@ -42,12 +43,18 @@ class Reconciler:
                         await self.set_limits()
                         if beat % SWEEP_EVERY == 0:
                             await self.sweep()
+                        if beat % PARTITIONS_EVERY == 0:
+                            await self._prepare_partitions()
                     else:
                         self._applied.clear()
                 except (StoreUnavailable, RPCError) as error:
                     log.warning("reconciler waits: %s", error)
                 beat += 1
                 await asyncio.sleep(EVERY)
+
+    async def _prepare_partitions(self) -> None:
+        async with self._database.operator() as op:
+            await samples.prepare_months(op)
 
     async def set_limits(self) -> None:
         """Each channel's effective rate onto its queue, where it differs from what was set last."""

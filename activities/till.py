@@ -52,10 +52,10 @@ async def open_till(scope: Scope, step: Step, purchase_id: str, *, channel: str)
     if bought is not None:
         return bought
     plan = await articles.plan(scope, step.article_id)
+    await articles.enter(scope, step, channel=channel, attempt=activity.info().attempt)
     wait = await turn_at(scope, channel)
     if isinstance(wait, Waiting):
         return wait
-    await articles.enter(scope, step, channel=channel, attempt=activity.info().attempt)
     return Turn(plan=plan, wait=wait)
 
 

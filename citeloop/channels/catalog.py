@@ -28,6 +28,7 @@ _CHANNEL_KEYS = (
 )  # fmt: skip
 _SITE_KEYS = (
     "kind", "base_url", "user_env", "secret_env", "rate", "concurrency", "max_server_time", "callback_deadline",
+    "owned",
     "timeouts", "retry",
 )  # fmt: skip
 _TIMEOUTS = ("connect", "first_byte", "between_chunks", "total", "heartbeat")
@@ -121,6 +122,7 @@ def _site(spot: Spot, environ: Mapping[str, str]) -> SiteSpec:
         rate=fields["rate"].rate() if "rate" in fields else None,
         concurrency=fields["concurrency"].whole(1, 1000) if "concurrency" in fields else default.concurrency,
         max_server_time=server_time.duration() if server_time else default.max_server_time,
+        owned=fields["owned"].flag() if "owned" in fields else default.owned,
         callback_deadline=deadline.duration() if deadline else default.callback_deadline,
         policy=_policy(fields, default.policy),
     )

@@ -71,6 +71,8 @@ class SiteSpec(Record):
     max_server_time: timedelta = timedelta(seconds=300)
     """How long after a lost reply the site may still be inserting; no second send before that."""
     callback_deadline: timedelta = timedelta(minutes=10)
+    owned: bool = True
+    """Whether the site is the brand's own: an answer that cites it cites the brand."""
     policy: CallPolicy = CallPolicy(total=timedelta(minutes=2))
 
     @property

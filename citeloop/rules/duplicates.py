@@ -1,37 +1,24 @@
 """Whether a text says again what an earlier one said: shingles of normalised text, Chinese and Latin alike."""
 
 import re
+import unicodedata
 
-from citeloop.rules.answers import prepare
-from citeloop.rules.folding import is_cjk
-from citeloop.rules.matching import folded_text
+from citeloop.rules.answers import URL
 
-_TERM = re.compile(r"[^\W_]")
+_TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _WORD_SHINGLE = 4
 
 
-def _terms(text: str) -> list[str]:
-    """Folded words of Latin script and single CJK characters, in order."""
-    terms: list[str] = []
-    word = ""
-    for char in folded_text(text) + " ":
-        if _TERM.match(char) and not is_cjk(char):
-            word += char
-            continue
-        if word:
-            terms.append(word)
-            word = ""
-        if is_cjk(char):
-            terms.append(char)
-    return terms
-
-
 def shingles(text: str) -> frozenset[int]:
-    """Hashes of four running terms, addresses and source lists left out. Stable within one process only."""
-    terms = _terms(prepare(text).text)
+    """Hashes of four running terms (Latin words, single CJK characters), addresses left out.
+
+    The hashes are stable within one process only.
+    """
+    folded = unicodedata.normalize("NFKC", URL.sub(" ", text)).casefold()
+    terms = _TERM.findall(folded)
     if len(terms) < _WORD_SHINGLE:
         return frozenset({hash(tuple(terms))} if terms else ())
-    return frozenset(hash(tuple(terms[i : i + _WORD_SHINGLE])) for i in range(len(terms) - _WORD_SHINGLE + 1))
+    return frozenset(map(hash, zip(*(terms[i:] for i in range(_WORD_SHINGLE)), strict=False)))
 
 
 def similarity(one: frozenset[int], other: frozenset[int]) -> float:

@@ -7,6 +7,7 @@ characters, Markdown marks, emoji, ™, superscripts) is taken out.
 import re
 import unicodedata
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
 import zhconv
@@ -65,6 +66,7 @@ def _fold_cluster(cluster: str) -> str:
     )
 
 
+@lru_cache(maxsize=20_000)
 def _extends(char: str) -> bool:
     return unicodedata.combining(char) != 0 or char in "\uff9e\uff9f"
 
@@ -72,24 +74,32 @@ def _extends(char: str) -> bool:
 def _is_markdown(text: str, index: int) -> bool:
     """Emphasis and code marks; an underscore inside a Latin word is a letter of it (`meta_data`)."""
     char = text[index]
-    if char in "*`":
-        return True
     before = text[index - 1] if index else " "
     after = text[index + 1] if index + 1 < len(text) else " "
     if char == "~":
         return "~" in (before, after)
-    return char == "_" and not (is_latin(before) and is_latin(after))
+    return char in "*`" or not (is_latin(before) and is_latin(after))
 
 
-def _is_apart(char: str) -> bool:
-    if char in _SUPERSCRIPT or char in _TRADE_MARKS:
-        return True
-    return _EMOJI.match(char) is not None or _LIST_MARKS.match(char) is not None
+class _Sort(Enum):
+    PLAIN = "plain"
+    MARKDOWN = "markdown"
+    INVISIBLE = "invisible"
+    APART = "apart"
 
 
-def _is_dropped(text: str, index: int) -> bool:
-    char = text[index]
-    return char in _INVISIBLE or "\ufe00" <= char <= "\ufe0f" or _is_markdown(text, index)
+@lru_cache(maxsize=20_000)
+def _sort(char: str) -> _Sort:
+    if char in "*`~_":
+        return _Sort.MARKDOWN
+    if char in _INVISIBLE or "\ufe00" <= char <= "\ufe0f":
+        return _Sort.INVISIBLE
+    apart = char in _SUPERSCRIPT or char in _TRADE_MARKS or _EMOJI.match(char) or _LIST_MARKS.match(char)
+    return _Sort.APART if apart else _Sort.PLAIN
+
+
+def _is_dropped(text: str, index: int, sort: _Sort) -> bool:
+    return sort is _Sort.INVISIBLE or (sort is _Sort.MARKDOWN and _is_markdown(text, index))
 
 
 def _piece(text: str, index: int, blanked: frozenset[int]) -> tuple[str, int]:
@@ -114,10 +124,11 @@ def fold(text: str, *, blanked: frozenset[int] = frozenset(), dropped: frozenset
     apart = False
     index = 0
     while index < len(text):
-        if index not in blanked and _is_apart(text[index]):
+        sort = _Sort.PLAIN if index in blanked else _sort(text[index])
+        if sort is _Sort.APART:
             apart = True
             index += 1
-        elif index not in blanked and (index in dropped or _is_dropped(text, index)):
+        elif index in dropped or _is_dropped(text, index, sort):
             index += 1
         else:
             piece, end = _piece(text, index, blanked)

@@ -10,6 +10,7 @@ from citeloop.models.measure import Manifest, Prompt
 from citeloop.models.plan import Plan, Route, Stage
 from citeloop.models.record import Record
 from citeloop.models.request import CampaignRequest, KeywordLine
+from citeloop.rules.domains import host_of
 from citeloop.rules.matching import MATCHER_VERSION
 from citeloop.rules.parsing import MAX_KEYWORD, same_keyword
 from citeloop.rules.prompting import control_prompt, question_for
@@ -47,7 +48,7 @@ def build(
     engines = _channels(catalog, request.engines, Role.ANSWER, "engines") if Stage.MONITOR in stages else ()
     sites = _sites(catalog, request.sites) if Stage.PUBLISH in stages else ()
     _check_ways(stages, writers, engines, sites)
-    manifest = _manifest(request, brand, engines, (tenant_id, brand_id))
+    manifest = _manifest(request, brand, engines, sites, (tenant_id, brand_id))
     writer_orders = _orders(request.keywords, writers, manifest.id)
     picture_orders = _orders(request.keywords, illustrators, manifest.id)
     plans = []
@@ -180,15 +181,24 @@ def _check_ways(
 
 
 def _manifest(
-    request: CampaignRequest, brand: Brand, engines: Sequence[ChannelSpec], owner: tuple[str, str]
+    request: CampaignRequest,
+    brand: Brand,
+    engines: Sequence[ChannelSpec],
+    sites: Sequence[SiteSpec],
+    owner: tuple[str, str],
 ) -> Manifest:
-    """One prompt a keyword and the brand's control prompts; the id is the digest of all of it."""
+    """One prompt a keyword and the brand's control prompts; the id is the digest of all of it.
+
+    The brand's own sites count among its domains: an answer that cites one of them cites the brand.
+    """
+    hosts = (host_of(site.base_url) for site in sites if site.owned)
+    domains = dict.fromkeys([*brand.entity.domains, *(host for host in hosts if host is not None)])
     asked = [question_for(line.keyword, line.locale, brand.entity) for line in request.keywords]
     controls = [control_prompt(text, brand.entity) for text in brand.control_prompts]
     prompts: dict[str, Prompt] = {prompt.id: prompt for prompt in (*asked, *controls)}
     manifest = Manifest(
         id="",
-        brand=brand.entity,
+        brand=brand.entity.model_copy(update={"domains": tuple(domains)}),
         rivals=brand.rivals,
         prompts=tuple(prompts.values()),
         engines=tuple(engine.name for engine in engines),

@@ -101,8 +101,11 @@ def excerpt(markdown: str, length: int = _EXCERPT_LENGTH) -> str:
         text = " ".join(_inline_text(token).split())
         if len(text) <= length:
             return text
-        cut = max(text.rfind(mark, length // 2, length) for mark in "。！？.!? ，、")
-        return text[: cut if cut > 0 else length].rstrip(" ，、,") + "…"
+        full_stop = max(text.rfind(mark, length // 2, length) for mark in ("。", "！", "？", ". ", "! ", "? "))
+        if full_stop > 0:
+            return text[: full_stop + 1]
+        pause = max(text.rfind(mark, length // 2, length) for mark in " ，、")
+        return text[: pause if pause > 0 else length].rstrip(" ，、,") + "…"
     return ""
 
 

@@ -31,7 +31,7 @@ _BOUNDS = {
 _MAX_TITLE = 120
 _LEFTOVER = re.compile(
     rf"</?(?:{'|'.join(TAGS)})>|^\s*-?\s*\[F\d+\]|\[F\d+\]|\{{\{{[^{{}}\n]*\}}\}}|\{{(?:brand|keyword|kind|title)\}}"
-    r"|lorem ipsum|\bTODO\b|\bTBD\b|\bXXX+\b|\[(?:your|insert|company|brand|product|add)\b[^\]\n(]*\](?!\()"
+    r"|lorem ipsum|(?-i:\bTODO\b|\bTBD\b|\bXXX+\b)|\[(?:your|insert|company|brand|product|add)\b[^\]\n(]*\](?!\()"
     r"|[\[【（(](?:请|待|此处)?(?:插入|填写|补充|填入)[^\]】）)\n]*[\]】）)]",
     re.IGNORECASE | re.MULTILINE,
 )
