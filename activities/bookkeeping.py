@@ -26,6 +26,8 @@ class BookkeepingActivities(stages.Bookkeeping):
     @activity.defn(name="bookkeeping.note")
     async def note(self, note: Note) -> None:
         async with self._database.tenant(note.tenant_id) as scope:
+            if note.lifted:
+                await articles.hold(scope, note.article_id, None)
             await articles.note(scope, note.article_id, note.progress)
 
     @activity.defn(name="bookkeeping.baseline_ready")

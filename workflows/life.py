@@ -87,7 +87,7 @@ class Life:
             await self.record(State.PAUSED, stage=stage)
             await workflow.wait_condition(lambda: not self.steering.paused)
             self.steering.guard()
-            await self.record(before)
+            await self.record(before, lifted=True)
         elif self.progress.stage is not stage or self.progress.state not in {State.RUNNING, State.PUBLISHED}:
             monitoring = stage is Stage.MONITOR and self.progress.published_at is not None
             self.set(stage=stage, state=State.PUBLISHED if monitoring else State.RUNNING, reason="")
@@ -98,13 +98,15 @@ class Life:
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(lambda: self.steering.nudges != nudges, timeout=HOLD_CHECK)
         self.steering.guard()
-        await self.record(before)
+        await self.record(before, lifted=self.steering.nudges != nudges)
 
-    async def record(self, state: State, reason: str = "", **changes: object) -> None:
+    async def record(self, state: State, reason: str = "", *, lifted: bool = False, **changes: object) -> None:
         """A change that no stage activity writes: kept in the store, where every list is read from."""
         self.set(state=state, reason=reason, **changes)
         show(self.plan, self.progress)
-        note = Note(tenant_id=self.plan.tenant_id, article_id=self.plan.article_id, progress=self.progress)
+        note = Note(
+            tenant_id=self.plan.tenant_id, article_id=self.plan.article_id, progress=self.progress, lifted=lifted
+        )
         await workflow.execute_local_activity_method(Bookkeeping.note, note, **options.ledger())
 
     async def sleep_until(self, when: datetime | None) -> None:

@@ -29,6 +29,8 @@ class Note(Record):
     tenant_id: str
     article_id: str
     progress: Progress
+    lifted: bool = False
+    """A person resumed the article: the hold in its row, if any, is over too."""
 
 
 class DecisionNote(Record):

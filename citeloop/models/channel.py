@@ -40,11 +40,11 @@ class ChannelSpec(Record):
     burst: int = Field(default=1, ge=1)
     concurrency: int = Field(default=8, ge=1, le=1000)
     stream: bool = True
-    extra: dict[str, JsonValue] = {}
+    extra: dict[str, JsonValue] = Field(default_factory=dict)
     """Provider-specific request fields, passed as they are."""
     price: Price = Price()
     policy: CallPolicy = CallPolicy()
-    stage_policies: dict[Stage, CallPolicy] = {}
+    stage_policies: dict[Stage, CallPolicy] = Field(default_factory=dict)
 
     @property
     def queue(self) -> str:
