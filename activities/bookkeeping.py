@@ -12,8 +12,8 @@ from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import articles, campaigns, manifests, publications, samples
 from workflows import stages
 from workflows.client import start_article
+from workflows.orders import Rank, Word
 from workflows.stages import CampaignBrief, CampaignChange, CampaignRef, Census, Note, Page, SamplePage, SampleQuery
-from workflows.steering import Rank, Word
 
 PAGE = 200
 

@@ -16,8 +16,8 @@ from temporalio.service import RPCError
 from citeloop.store.database import Database
 from citeloop.store.errors import StoreUnavailable
 from citeloop.store.repositories import articles, campaigns, channels, samples, sweeping
-from workflows.campaign import CampaignOrder
 from workflows.client import start_article, start_campaign
+from workflows.orders import CampaignOrder
 
 log = logging.getLogger(__name__)
 

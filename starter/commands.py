@@ -21,9 +21,8 @@ from starter.finding import find_article, find_campaign
 from starter.preflight import Preflight
 from starter.submission import Desk, Stored
 from starter.telling import Effect, Teller, effect_on
-from workflows.campaign import CampaignOrder
 from workflows.client import start_article, start_campaign
-from workflows.steering import Rank, Word
+from workflows.orders import CampaignOrder, Rank, Word
 
 PATIENCE = timedelta(seconds=5)
 _PAGE = 200
@@ -162,25 +161,35 @@ class Commands:
     # steering a campaign: the row first, then one signal; the campaign pages it out to its articles
 
     async def pause_campaign(self, campaign_id: str, reason: str = "") -> Effect:
+        campaign = await self._open_campaign(campaign_id)
         why = reason or f"paused by {self._by}"
-        campaign = await self._hold_campaign(campaign_id, why)
-        return await self._tell_campaign(campaign, "pause", self._word(reason=why), "paused")
+        async with self._database.tenant(self._tenant.id) as scope:
+            await campaigns.hold(scope, campaign.id, why)
+            await campaigns.note(scope, campaign.id, "paused")
+        return await self._tell_campaign(campaign, "pause", self._word(reason=why), _none(State.RUNNING))
 
     async def resume_campaign(self, campaign_id: str) -> Effect:
-        campaign = await self._hold_campaign(campaign_id, None)
-        return await self._tell_campaign(campaign, "resume", self._word(), "running")
+        campaign = await self._open_campaign(campaign_id)
+        async with self._database.tenant(self._tenant.id) as scope:
+            await campaigns.hold(scope, campaign.id, None)
+            await campaigns.note(scope, campaign.id, "running")
+        return await self._tell_campaign(campaign, "resume", self._word(), _none(State.PAUSED))
 
     async def cancel_campaign(self, campaign_id: str, reason: str) -> Effect:
+        campaign = await self._open_campaign(campaign_id)
         why = reason or f"cancelled by {self._by}"
-        campaign = await self._hold_campaign(campaign_id, why)
-        return await self._tell_campaign(campaign, "cancel", self._word(reason=why), "cancelled")
+        async with self._database.tenant(self._tenant.id) as scope:
+            await campaigns.note(scope, campaign.id, "cancelled")
+            await articles.cancel_unstarted(scope, campaign.id, why)
+        open_states = tuple(state for state in State if not state.ended)
+        return await self._tell_campaign(campaign, "cancel", self._word(reason=why), _none(*open_states))
 
     async def prioritise_campaign(self, campaign_id: str, priority: int) -> Effect:
         rank = self._rank(priority)
         campaign = await self._open_campaign(campaign_id)
         async with self._database.tenant(self._tenant.id) as scope:
             await campaigns.prioritise(scope, campaign.id, rank.priority)
-        return await self._tell_campaign(campaign, "prioritise", rank, None)
+        return await self._tell_campaign(campaign, "prioritise", rank, _none())
 
     async def retry_campaign(self, campaign_id: str) -> tuple[Effect, ...]:
         """Every parked or failed article of the campaign."""
@@ -203,12 +212,12 @@ class Commands:
     # inside
 
     async def _tell_campaign(
-        self, campaign: CampaignView, signal: str, argument: Word | Rank, state: str | None
+        self, campaign: CampaignView, signal: str, argument: Word | Rank, until: Callable[[CampaignView], bool]
     ) -> Effect:
         async def look() -> CampaignView:
             return await self.campaign(campaign.id)
 
-        return await self._teller.tell_campaign(campaign, signal, argument, look, state)
+        return await self._teller.tell_campaign(campaign, signal, argument, look, until)
 
     async def _start(self, article_id: str, progress: Progress | None = None, *, again: bool = False) -> bool:
         async with self._database.tenant(self._tenant.id) as scope:
@@ -238,12 +247,6 @@ class Commands:
             raise Conflict(f"{campaign.name!r} has ended: {campaign.state}", "campaign", "")
         return campaign
 
-    async def _hold_campaign(self, campaign_id: str, reason: str | None) -> CampaignView:
-        campaign = await self._open_campaign(campaign_id)
-        async with self._database.tenant(self._tenant.id) as scope:
-            await campaigns.hold(scope, campaign.id, reason)
-        return campaign
-
     async def _articles(self, campaign_id: str, state: State) -> AsyncIterator[ArticleView]:
         after: str | None = None
         while True:
@@ -270,3 +273,8 @@ def _submitted(stored: Stored, *, started: bool) -> Submitted:
 
 def _is(state: State) -> Callable[[Progress], bool]:
     return lambda progress: progress.state is state
+
+
+def _none(*states: State) -> Callable[[CampaignView], bool]:
+    """Whether no article of the campaign is in one of the states."""
+    return lambda campaign: not any(campaign.counts.get(state, 0) for state in states)

@@ -10,6 +10,7 @@ from citeloop.models.measure import Sample
 from citeloop.models.plan import State
 from citeloop.models.record import Record
 from citeloop.rules import metrics
+from citeloop.rules.intervals import cluster_wilson
 from citeloop.rules.metrics import Figure
 from citeloop.store.repositories.articles import ArticleView
 from starter.utilisation import Utilisation
@@ -58,7 +59,7 @@ def summarise(rows: Sequence[ArticleView], samples: Sequence[Sample], ledger: Le
     own = [sample for sample in samples if sample.keyword is not None]
     before = metrics.mention_rate([sample for sample in own if sample.window == "baseline"])
     after = metrics.mention_rate([sample for sample in own if sample.window == "after"])
-    cited = metrics.citation_rate([sample for sample in own if sample.window == "after"])
+    cited = _pages_cited(rows)
     figures = Figures(
         articles=len(rows),
         published=sum(1 for row in rows if page_of(row)),
@@ -76,8 +77,25 @@ def summarise(rows: Sequence[ArticleView], samples: Sequence[Sample], ledger: Le
     return Result(figures=figures, before=before, after=after, cited=cited, problems=problems)
 
 
+def _pages_cited(rows: Sequence[ArticleView]) -> Figure:
+    """Answers that list a page of ours, of those with sources. A page counts by host and path, since a site
+    on loopback has no domain that could be owned."""
+    counts = [(m.after_cited, m.after_grounded) for row in rows if (m := row.measurement) is not None]
+    hits, trials = sum(m for m, _ in counts), sum(n for _, n in counts)
+    interval = cluster_wilson([(float(m), float(n)) for m, n in counts if n])
+    return Figure(
+        name="page cited rate",
+        value=hits / trials if trials else None,
+        numerator=hits,
+        denominator=trials,
+        prompts=sum(1 for _, n in counts if n),
+        low=interval[0] if interval else None,
+        high=interval[1] if interval else None,
+    )
+
+
 def show(console: Console, rows: Sequence[ArticleView], use: Sequence[Utilisation], result: Result) -> None:
-    console.print(_articles(rows))
+    console.print(_articles(rows, terminal=console.is_terminal))
     for row in rows:
         if row.state is State.PARKED:
             console.print(f"parked: {row.keyword} at {row.stage}: {row.reason}", markup=False)
@@ -108,31 +126,33 @@ def _problems(rows: Sequence[ArticleView], figures: Figures) -> list[str]:
     return [problem for wrong, problem in checks if wrong]
 
 
-def _articles(rows: Sequence[ArticleView]) -> Table:
+def _articles(rows: Sequence[ArticleView], *, terminal: bool) -> Table:
+    """In a terminal a page is a link that may be cut short; elsewhere it is the whole address."""
     made = Table(box=None, pad_edge=False, header_style="bold")
     made.add_column("article", overflow="ellipsis", no_wrap=True, max_width=34)
-    made.add_column("state")
-    made.add_column("channel")
-    made.add_column("attempts", justify="right")
-    made.add_column("page", overflow="ellipsis", no_wrap=True)
-    for column in ("before", "after", "cited", "cost", "seconds"):
-        made.add_column(column, justify="right")
+    for column in ("state", "channel"):
+        made.add_column(column, no_wrap=True, min_width=8)
+    made.add_column("attempts", justify="right", no_wrap=True, min_width=8)
+    made.add_column("page", overflow="ellipsis", no_wrap=True, ratio=1 if terminal else None)
+    for column, width in (("before", 6), ("after", 5), ("cited", 5), ("cost", 10), ("seconds", 7)):
+        made.add_column(column, justify="right", no_wrap=True, min_width=width)
     for row in rows:
-        found = row.measurement
+        found, page = row.measurement, page_of(row)
         before = _rate(found.baseline_named, found.baseline_ok) if found else "–"
         after = _rate(found.after_named, found.after_ok) if found else "–"
         cited = "–" if found is None or not found.after_grounded else "yes" if found.after_cited else "no"
         made.add_row(
-            escape(row.keyword), row.state, row.writer or row.channel, str(row.attempts), escape(page_of(row)),
-            before, after, cited, f"{row.cost.micros / 1e6:.4f} {row.cost.currency}", _seconds(row),
+            escape(row.keyword), row.state, row.writer or row.channel, str(row.attempts),
+            f"[link={page}]{escape(page)}[/link]" if page and terminal else escape(page),
+            before, after, cited, f"{row.cost.micros / 1e6:.2f} {row.cost.currency}", _seconds(row),
         )  # fmt: skip
     return made
 
 
 def _channels(use: Sequence[Utilisation]) -> Table:
-    made = Table(box=None, pad_edge=False, header_style="bold", title="use of the limits while work was waiting")
-    for column in ("channel", "limit", "waited", "calls", "used"):
-        made.add_column(column, justify="left" if column == "channel" else "right")
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("channel", "limit", "work waited", "calls meanwhile", "of the limit"):
+        made.add_column(column, justify="left" if column == "channel" else "right", no_wrap=True)
     for one in use:
         used = "–" if one.share is None else f"{one.share:.0%}"
         style = "" if one.share is None or one.share >= GOOD_USE else "yellow"

@@ -14,7 +14,7 @@ from citeloop.models.record import Record
 from citeloop.models.work import Progress
 from citeloop.store.repositories.articles import ArticleView
 from citeloop.store.repositories.campaigns import CampaignView
-from workflows.steering import Rank, Word
+from workflows.orders import Rank, Word
 
 UNANSWERED = "recorded, no worker is answering"
 _AGAIN = 0.2
@@ -73,9 +73,9 @@ class Teller:
         signal: str,
         argument: Word | Rank,
         look: Callable[[], Awaitable[CampaignView]],
-        state: str | None,
+        until: Callable[[CampaignView], bool],
     ) -> Effect:
-        """Answered when a worker has taken the word in; done when the row shows `state`."""
+        """Answered when a worker has taken the word in; done when the articles have taken it too."""
         handle = self._client.get_workflow_handle(ids.campaign_workflow_id(self._tenant_id, campaign.id))
         answered, message = False, UNANSWERED
         if not await self._heard(handle, signal, argument):
@@ -89,7 +89,7 @@ class Teller:
                 break
             answered, message = True, "heard; its articles are being told"
             campaign = await look()
-            if state is None or campaign.state == state:
+            if until(campaign):
                 message = "done"
                 break
             await asyncio.sleep(min(_AGAIN, left))

@@ -9,23 +9,15 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from citeloop.models.plan import Plan, ReviewMode, Stage, State
-    from citeloop.models.record import Record
+    from citeloop.models.plan import ReviewMode, Stage, State
     from citeloop.models.work import Action, Decision, Draft, Ended, Outcome, Progress, PublicationState, Verdict
 
 from workflows import options, sampling
 from workflows.life import Life, together
+from workflows.orders import NOTHING, ArticleOrder, Rank, Word
 from workflows.publication import publish_to
 from workflows.stages import Bookkeeping, DecisionNote, Illustrating, Reviewing, Writing
-from workflows.steering import NOTHING, Rank, StageFailed, Steering, Stopped, Word
-
-
-class ArticleOrder(Record):
-    """A plan, and how far an earlier run of the same article has come with it."""
-
-    plan: Plan
-    progress: Progress | None = None
-    paused: bool = False
+from workflows.steering import StageFailed, Steering, Stopped
 
 
 @workflow.defn(name="Article")

@@ -9,14 +9,12 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from pydantic import AwareDatetime
-
     from citeloop.models.plan import Route
-    from citeloop.models.record import Record
     from citeloop.models.work import Held, SampleStep, Waiting
 
 from workflows import options
 from workflows.life import HOLD_CHECK, together
+from workflows.orders import NOTHING, CampaignOrder, Rank, Word
 from workflows.stages import (
     Bookkeeping,
     CampaignBrief,
@@ -27,29 +25,12 @@ from workflows.stages import (
     Page,
     SampleQuery,
 )
-from workflows.steering import NOTHING, Rank, Word
 
 POLL = (1, 2, 5, 10, 30, 60)
 """Seconds between looks at the window while nothing moves; back to the first as soon as something does."""
 
 PAGE = 50
 """Prompts asked between two looks at the window."""
-
-
-class CampaignOrder(Record):
-    """Which campaign, and how far an earlier run has come with it."""
-
-    tenant_id: str
-    campaign_id: str
-    window: int = 100
-    asked: int = 0
-    """Baseline prompts that are done."""
-    baseline: bool = False
-    paused: bool = False
-    cancelled: bool = False
-    began_at: AwareDatetime | None = None
-    produced_at: AwareDatetime | None = None
-    measured: int = 0
 
 
 @workflow.defn(name="Campaign")

@@ -21,8 +21,9 @@ from citeloop.models import ids
 from citeloop.models.plan import Plan
 from citeloop.models.work import Progress
 from workflows import options
-from workflows.article import ArticleOrder, ArticleWorkflow
-from workflows.campaign import CampaignOrder, CampaignWorkflow
+from workflows.article import ArticleWorkflow
+from workflows.campaign import CampaignWorkflow
+from workflows.orders import ArticleOrder, CampaignOrder
 from workflows.steering import CAMPAIGN, CHANNEL, PRIORITY, STAGE, STATE, TENANT
 
 CONNECT_PATIENCE = timedelta(seconds=5)

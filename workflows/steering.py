@@ -7,8 +7,8 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
 from citeloop.models.plan import Plan, Stage, State
-from citeloop.models.record import Record
 from citeloop.models.work import Action, Decision, Draft, Progress
+from workflows.orders import Word
 
 TENANT = SearchAttributeKey.for_keyword("CiteLoopTenant")
 CAMPAIGN = SearchAttributeKey.for_keyword("CiteLoopCampaign")
@@ -16,24 +16,6 @@ STAGE = SearchAttributeKey.for_keyword("CiteLoopStage")
 STATE = SearchAttributeKey.for_keyword("CiteLoopState")
 CHANNEL = SearchAttributeKey.for_keyword("CiteLoopChannel")
 PRIORITY = SearchAttributeKey.for_int("CiteLoopPriority")
-
-
-class Word(Record):
-    """The argument of every signal; all of it is optional, so that `{}` from the Temporal UI will do."""
-
-    by: str = "temporal"
-    reason: str = ""
-    notes: str = ""
-    draft_digest: str = ""
-    """The text the person saw; empty means the one that waits for review now."""
-
-
-NOTHING = Word()
-
-
-class Rank(Record):
-    priority: int
-    by: str = "temporal"
 
 
 class Stopped(Exception):  # noqa: N818 - an ending, not an error

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from citeloop.models.record import Record
 
-WIDE = 200
+WIDE = 220
 """Columns when nobody looks at a terminal: a table in a file is not cut off at 80."""
 
 

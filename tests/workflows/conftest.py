@@ -17,8 +17,9 @@ from temporalio.worker import Worker
 from citeloop.models.plan import Plan
 from citeloop.models.work import Ended
 from tests.workflows.world import QUEUES, World, plan
-from workflows.article import ArticleOrder, ArticleWorkflow
+from workflows.article import ArticleWorkflow
 from workflows.campaign import CampaignWorkflow
+from workflows.orders import ArticleOrder
 from workflows.steering import CAMPAIGN, CHANNEL, PRIORITY, STAGE, STATE, TENANT
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))

@@ -10,7 +10,7 @@ from citeloop.models.work import Action, Held, Outcome, PublicationState, Receip
 from tests.workflows.conftest import Theatre
 from tests.workflows.world import QUICK, broken, plan, receipt, refused, soon, verdict
 from workflows.article import ArticleWorkflow
-from workflows.steering import Rank, Word
+from workflows.orders import Rank, Word
 
 HUMAN = ReviewPolicy(mode=ReviewMode.HUMAN)
 
