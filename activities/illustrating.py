@@ -52,7 +52,7 @@ class IllustratingActivities(stages.Illustrating):
                 article_id=step.article_id,
                 channel=step.route,
                 last_resort=is_last_resort(turn.plan, step),
-                wait=turn.wait,
+                slot=turn.slot,
             )
             if isinstance(file, Waiting):
                 return file

@@ -1,13 +1,13 @@
 """One question to one engine: asked, scored, kept with all its evidence."""
 
-from datetime import UTC, timedelta
+from datetime import UTC
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities import failures
 from activities.heartbeat import beating
-from activities.till import Till, turn_at
+from activities.till import Till, look
 from citeloop.channels.outside import ChannelGone, Outside
 from citeloop.channels.ports import Call
 from citeloop.models.measure import Answer, Manifest, Reading
@@ -16,6 +16,7 @@ from citeloop.models.work import Held, Sampled, SampleStatus, SampleStep, Waitin
 from citeloop.rules import scoring
 from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import articles, campaigns, manifests, purchases, samples
+from citeloop.store.repositories.channels import Closed, Slot
 from citeloop.store.repositories.purchases import Purchase
 from workflows import stages
 
@@ -39,12 +40,10 @@ class MonitoringActivities(stages.Monitoring):
                 if known is not None:
                     return _sampled(known)
                 manifest = await manifests.with_prompt(scope, step.manifest_id, step.prompt_id)
-                wait = await turn_at(scope, step.engine)
-                if isinstance(wait, Waiting):
-                    return wait
-            return await self._ask(step, manifest, wait)
+                slot = await look(scope, step.engine)
+            return await self._ask(step, manifest, slot)
 
-    async def _ask(self, step: SampleStep, manifest: Manifest, wait: timedelta) -> Sampled | Waiting:
+    async def _ask(self, step: SampleStep, manifest: Manifest, slot: Slot | Closed) -> Sampled | Waiting:
         [prompt] = manifest.prompts
         try:
             engine = self._outside.engine(step.engine)
@@ -59,7 +58,7 @@ class MonitoringActivities(stages.Monitoring):
                 article_id=step.article_id,
                 channel=step.engine,
                 last_resort=True,
-                wait=wait,
+                slot=slot,
             )
         except ApplicationError as error:
             if not error.non_retryable:

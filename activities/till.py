@@ -13,38 +13,40 @@ from citeloop.channels.ports import Call
 from citeloop.models.plan import CallPolicy, Plan
 from citeloop.models.record import Record
 from citeloop.models.work import Held, Step, Waiting
-from citeloop.store.database import Database, Scope
+from citeloop.store.database import Database, OperatorScope, Scope
 from citeloop.store.errors import StoreUnavailable
 from citeloop.store.repositories import articles, channels, purchases
-from citeloop.store.repositories.channels import Closed
+from citeloop.store.repositories.channels import Closed, Slot
 from citeloop.store.repositories.purchases import Purchase
 
 Reply = TypeVar("Reply")
 Kept = TypeVar("Kept")
 
+AHEAD = timedelta(seconds=1)
+"""How far ahead a turn is taken: a new rate, a hold or a pause reaches every waiting task within this time."""
+
 TURN_PATIENCE = timedelta(seconds=10)
-"""How long a task may wait in the worker for its channel's next turn before it goes back to the queue."""
+"""A turn that lies further off is waited for in Temporal's queue, not in a worker's slot."""
 
 WORKER_PATIENCE = timedelta(seconds=120)
 """A longer delay is slept by the workflow, not by a worker's slot."""
 
+AT_ONCE = timedelta(milliseconds=20)
+MOMENT = 0.02
 NO_DELAY_GIVEN = timedelta(seconds=5)
 PAUSED_CHECK = timedelta(seconds=30)
 KEEP_PATIENCE = 60.0
 
 
 class Turn(Record):
-    """Leave to call: when, and with which plan."""
+    """Leave to call for an article: by which plan, and the first look at the channel."""
 
     plan: Plan
-    wait: timedelta
+    slot: Slot | Closed
 
 
-async def open_till(scope: Scope, step: Step, purchase_id: str, *, channel: str) -> Turn | Purchase | Held | Waiting:
-    """In one transaction: a hold, the answer bought before, or this task's turn at the channel.
-
-    ApplicationError (benign) when the channel is closed for less than `WORKER_PATIENCE`.
-    """
+async def open_till(scope: Scope, step: Step, purchase_id: str, *, channel: str) -> Turn | Purchase | Held:
+    """In one transaction: a hold, the answer bought before, or a first look for a turn at the channel."""
     held = await articles.find_hold(scope, step.article_id)
     if held is not None:
         return held
@@ -53,21 +55,12 @@ async def open_till(scope: Scope, step: Step, purchase_id: str, *, channel: str)
         return bought
     plan = await articles.plan(scope, step.article_id)
     await articles.enter(scope, step, channel=channel, attempt=activity.info().attempt)
-    wait = await turn_at(scope, channel)
-    if isinstance(wait, Waiting):
-        return wait
-    return Turn(plan=plan, wait=wait)
+    return Turn(plan=plan, slot=await look(scope, channel))
 
 
-async def turn_at(scope: Scope, channel: str) -> timedelta | Waiting:
-    """How long until this task's turn; nothing is taken from the channel when it is closed."""
-    slot = await channels.reserve(scope, channel, max_wait=TURN_PATIENCE)
-    if not isinstance(slot, Closed):
-        return slot.wait
-    delay = slot.until - datetime.now(UTC) if slot.until is not None else PAUSED_CHECK
-    if slot.until is not None and delay > WORKER_PATIENCE:
-        return Waiting(until=slot.until, reason=slot.reason)
-    raise failures.limited(slot.reason, max(delay, timedelta(milliseconds=100)))
+async def look(scope: Scope | OperatorScope, channel: str) -> Slot | Closed:
+    """The channel's next turn, taken if it lies at most `AHEAD`; reserve last, the row stays locked till commit."""
+    return await channels.reserve(scope, channel, max_wait=AHEAD)
 
 
 class Till:
@@ -85,13 +78,16 @@ class Till:
         article_id: str | None,
         channel: str,
         last_resort: bool,
-        wait: timedelta,
+        slot: Slot | Closed,
     ) -> Reply | Waiting:
         """Wait for the turn, then call once.
 
+        slot: the first look at the channel.
         last_resort: the plan names no further channel, so money and keys are waited for instead.
         """
-        await asyncio.sleep(wait.total_seconds())
+        waiting = await self._turn(channel, slot)
+        if waiting is not None:
+            return waiting
         try:
             reply = await request(call)
         except ChannelError as error:
@@ -101,6 +97,29 @@ class Till:
         async with self._database.operator() as op:
             await channels.counted(op, channel, calls=1)
         return reply
+
+    async def _turn(self, channel: str, slot: Slot | Closed) -> Waiting | None:
+        """None when it is this task's turn and the channel is open at that very moment."""
+        while True:
+            if isinstance(slot, Slot):
+                await asyncio.sleep(slot.wait.total_seconds())
+                if slot.wait < AT_ONCE or await self._open(channel):
+                    return None
+            elif slot.until is None:
+                raise failures.limited(slot.reason, PAUSED_CHECK)
+            else:
+                delay = slot.until - datetime.now(UTC)
+                if delay > WORKER_PATIENCE:
+                    return Waiting(until=slot.until, reason=slot.reason)
+                if delay > TURN_PATIENCE:
+                    raise failures.limited(slot.reason, delay)
+                await asyncio.sleep(max(MOMENT, (delay - AHEAD / 2).total_seconds()))
+            async with self._database.operator() as op:
+                slot = await look(op, channel)
+
+    async def _open(self, channel: str) -> bool:
+        async with self._database.operator() as op:
+            return await channels.is_open(op, channel)
 
     async def _failed(
         self,

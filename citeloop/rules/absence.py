@@ -6,6 +6,8 @@ Patterns are written over folded text (lower case, simplified, ASCII punctuation
 import re
 
 _NAME = "\x00"
+_REACH = 160
+"""No clause is longer to either side of the name."""
 
 _ZH_PARTS = {
     "info": "(?:信息|资料|消息|内容|结果|数据|记录|介绍|报道|资讯|词条|网页|文章|条目|线索|说明|提及)",
@@ -119,8 +121,10 @@ def is_absence(sentence: str, start: int, end: int) -> bool:
 
     A contrast (`but`, `但`) ends the clause; `不推荐 X`, `no better choice than X` and `X 不如 Y` name X.
     """
-    cuts = [0, *(match.start() for match in _CONTRAST.finditer(sentence)), len(sentence)]
-    low = max(cut for cut in cuts if cut <= start)
-    high = min((cut for cut in cuts if cut >= end), default=len(sentence))
-    clause = sentence[low:start] + _NAME + sentence[end:high].rstrip(" \n。.!?;")
+    before, after = sentence[max(0, start - _REACH) : start], sentence[end : end + _REACH]
+    contrasts = [match.start() for match in _CONTRAST.finditer(before)]
+    contrast = _CONTRAST.search(after)
+    before = before[contrasts[-1] :] if contrasts else before
+    after = after[: contrast.start()] if contrast else after
+    clause = before + _NAME + after.rstrip(" \n。.!?;")
     return any(pattern.search(clause) for pattern in _PATTERNS)

@@ -1,6 +1,7 @@
 """An answer made ready for the matcher: what is its own text, what is an address, what is its list of sources."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,9 +22,9 @@ URL = re.compile(
     rf"(?:[^{_STOP}()\[\]*]|\([^{_STOP}()]*\)|\*(?=[\w/])|(?<=[/=_%#?-])[{_HAN}]+)+(?<![.,;:!?])",
     re.IGNORECASE,
 )
-_EMAIL = re.compile(r"[\w.+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE | re.ASCII)
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}", re.IGNORECASE | re.ASCII)
 _BARE_DOMAIN = re.compile(
-    r"(?<![A-Za-z0-9@.-])((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,18})(?![A-Za-z0-9-])"
+    r"(?<![A-Za-z0-9@.-])((?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,8}[a-z]{2,18})(?![A-Za-z0-9-])"
     rf"((?::\d+)?/[^{_STOP}()\[\]]*)?",
     re.IGNORECASE | re.ASCII,
 )
@@ -79,7 +80,10 @@ class Body:
         return sentences(self.original, self.blanked)
 
     def sentence_at(self, offset: int) -> Span:
-        return next((s for s in self.sentences if s.start <= offset < s.end), Span(0, len(self.original)))
+        """The sentence that holds this offset."""
+        place = bisect_right(self.sentences, offset, key=lambda span: span.start) - 1
+        found = self.sentences[place] if place >= 0 else None
+        return found if found and offset < found.end else Span(0, len(self.original))
 
 
 def without_reasoning(text: str) -> str:

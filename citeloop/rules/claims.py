@@ -40,7 +40,7 @@ _CLAIMS = {
     ),
 }
 _CLAIM_PATTERNS = tuple((name, re.compile("|".join(patterns), re.IGNORECASE)) for name, patterns in _CLAIMS.items())
-_QUOTED = re.compile(r"[“\"]([^”\"\n]{12,})[”\"]")
+_QUOTED = re.compile(r"[“\"]([^”\"\n]{12,400})[”\"]")
 _SPEECH = re.compile(
     r"(?:(?<!来)说|表示|指出|称)[：:，,]\s*$|(?:说道?|表示|指出)\s*$|\b(?:said|says|explains?|noted|added)[,:]?\s*$",
     re.IGNORECASE,

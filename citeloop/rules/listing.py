@@ -33,6 +33,7 @@ _MARKER = re.compile(
 _INLINE = re.compile(
     r"(?P<circled>[①-⑳❶-❿])|(?<![\w.])(?P<number>\d{1,2})(?:[、)）]|\.(?=\s))|[(（](?P<bracket>\d{1,2})[)）]"
 )
+_PARAGRAPH = re.compile(r"\n[ \t]*\n(?=\S)")
 _HEAD_END = re.compile(r"[:：，,。；;（(！!？?\n|]|\s[-–—]+\s|——|\*\*(?=\s*\S)")
 
 
@@ -125,7 +126,9 @@ def _interrupted(text: str, previous: _Mark, mark: _Mark, every: list[_Mark]) ->
         return False
     if any(previous.start < m.start < mark.start and m.depth <= mark.depth for m in every if m.style != mark.style):
         return True
-    return re.search(r"\n[ \t]*\n\S", text[previous.content : mark.start - 1]) is not None
+    return any(
+        _MARKER.match(text, blank.end()) is None for blank in _PARAGRAPH.finditer(text, previous.content, mark.start)
+    )
 
 
 def _items_of(text: str, run: list[_Mark]) -> list[Item]:
@@ -140,12 +143,14 @@ def _items_of(text: str, run: list[_Mark]) -> list[Item]:
 
 
 def _list_end(text: str, last: _Mark) -> int:
-    """Where the last item ends: at its line's end for inline lists, else at a blank line or an outer heading."""
+    """Where the last item ends: inline lists with their line, others before the next paragraph of prose."""
     if last.style.endswith("inline"):
         end = text.find("\n", last.start)
         return len(text) if end < 0 else end
-    blank = re.compile(r"\n[ \t]*\n(?=[^\s\-*•+●\d])").search(text, last.content)
-    return blank.start() if blank else len(text)
+    for blank in _PARAGRAPH.finditer(text, last.content):
+        if _MARKER.match(text, blank.end()) is None:
+            return blank.start()
+    return len(text)
 
 
 def lists(text: str) -> tuple[tuple[Item, ...], ...]:

@@ -98,10 +98,12 @@ class Matcher:
         """All hits in order of place, those in absence clauses marked `absent`."""
         body = text if isinstance(text, Body) else self.prepare(text)
         taken: list[_Found] = []
+        covered = bytearray(len(body.folded.text))
         for needle in self._needles:
             for start, end in occurrences(body.folded, needle.folded):
                 found = _Found(needle, start, end)
-                if self._stands(found, body) and not any(start < other.end and other.start < end for other in taken):
+                if not any(covered[start:end]) and self._stands(found, body):
+                    covered[start:end] = b"\x01" * (end - start)
                     taken.append(found)
         return tuple(self._hit(found, body) for found in sorted(taken, key=lambda found: found.start))
 
@@ -136,4 +138,5 @@ class Matcher:
 def _sentence_around(found: _Found, body: Body) -> tuple[int, int]:
     """The sentence of a hit, in offsets of the folded text."""
     sentence = body.sentence_at(body.folded.starts[found.start])
-    return bisect_left(body.folded.starts, sentence.start), bisect_left(body.folded.starts, sentence.end)
+    high = bisect_left(body.folded.starts, sentence.end)
+    return bisect_left(body.folded.starts, sentence.start), max(high, found.end)

@@ -195,7 +195,9 @@ def _manifest(
     domains = dict.fromkeys([*brand.entity.domains, *(host for host in hosts if host is not None)])
     asked = [question_for(line.keyword, line.locale, brand.entity) for line in request.keywords]
     controls = [control_prompt(text, brand.entity) for text in brand.control_prompts]
-    prompts: dict[str, Prompt] = {prompt.id: prompt for prompt in (*asked, *controls)}
+    prompts: dict[str, Prompt] = {}
+    for prompt in (*asked, *controls):
+        prompts.setdefault(prompt.id, prompt)
     manifest = Manifest(
         id="",
         brand=brand.entity.model_copy(update={"domains": tuple(domains)}),

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from citeloop.models.brand import Brand, Entity, Fact
-from citeloop.models.ids import digest_id
+from citeloop.models.ids import prompt_id
 from citeloop.models.measure import Prompt
 from citeloop.models.plan import Kind, Method
 from citeloop.models.record import Record
@@ -166,10 +166,6 @@ def rewrite(
     return _instruction("rewrite", keyword, locale, kind, brand, extra, methods)
 
 
-def prompt_id(keyword: str, locale: str) -> str:
-    return digest_id("prompt", keyword, locale)
-
-
 def question_for(keyword: str, locale: str, brand: Entity | None = None) -> Prompt:
     """The question that measures a keyword, in the shape that makes engines name products.
 
@@ -196,7 +192,7 @@ def control_prompt(text: str, brand: Entity) -> Prompt:
     """A question of the brand's field that no article answers; asked as it stands."""
     locale = "zh-CN" if re.search(r"[\u3400-\u9fff]", text) else "en"
     return Prompt(
-        id=digest_id("control", text, locale),
+        id=prompt_id(text, locale),
         text=text,
         locale=locale,
         keyword=None,

@@ -87,6 +87,9 @@ def test_reasoning_is_no_part_of_the_length() -> None:
         ("1. [华为](https://huawei.com)\n2. [Acme](https://acme.com)", 2),
         ("没有找到关于华为的信息。Acme 可以考虑。", 1),
         ("华为 only.", None),
+        ("**Big**\n- **华为** – phones\n- **Beta**\n\n**Small**\n- **Acme**: one\n- 小米: two", 3),
+        ("1. 华为\n\nWhy: it is big.\n\n2. Acme\n\nWhy: small.", 2),
+        ("| 1 | 华为 |\n| 2 | Acme |", 2),
     ],
 )
 def test_rank_is_the_list_ordinal_or_the_order_of_first_naming(text: str, expected: int | None) -> None:

@@ -28,6 +28,10 @@ SELECT interval_us, stopped, paused, pause_reason, hold_reason, clock_timestamp(
        ceil(next_us - extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS wait_us
 FROM channels WHERE name = :name
 """)
+_IS_OPEN = text("""
+SELECT NOT paused AND NOT stopped AND (hold_until IS NULL OR hold_until <= clock_timestamp())
+FROM channels WHERE name = :name
+""")
 _SYNC_CHANNEL = text("""
 INSERT INTO channels (name, roles, queue, rate, burst, concurrency, interval_us, stopped)
 VALUES (:name, CAST(:roles AS varchar[]), :queue, :rate, :burst, :concurrency, CAST(:interval AS numeric), :stopped)
@@ -155,7 +159,18 @@ async def reserve(scope: Scope | OperatorScope, channel: str, *, max_wait: timed
     standing = (await scope.sql.execute(_STANDING, {"name": channel})).one_or_none()
     if standing is None:
         raise NotFound(f"no channel {channel!r}")
-    return _closed(standing) or Slot(fire_at=standing.now, wait=timedelta())
+    return _barred(standing) or _crowded(standing) or Slot(fire_at=standing.now, wait=timedelta())
+
+
+async def barred(scope: Scope | OperatorScope, channel: str) -> Closed | None:
+    """A pause, a hold or a stop that stands now, for whoever already has a slot."""
+    standing = (await scope.sql.execute(_STANDING, {"name": channel})).one_or_none()
+    return _barred(standing) if standing is not None else None
+
+
+async def is_open(op: OperatorScope, channel: str) -> bool:
+    """Whether a slot taken earlier may still be used: no hold, pause or stop came meanwhile."""
+    return bool((await op.sql.execute(_IS_OPEN, {"name": channel})).scalar_one_or_none())
 
 
 async def hold(op: OperatorScope, channel: str, *, until: datetime, reason: str) -> None:
@@ -214,18 +229,20 @@ def _pace(rate: Fraction | None) -> dict[str, Any]:
     return {"interval": f"{nanos // _NANO}.{nanos % _NANO:09d}", "stopped": False}
 
 
-def _closed(row: Row[Any]) -> Closed | None:
+def _barred(row: Row[Any]) -> Closed | None:
     if row.paused:
         return Closed(until=None, reason=row.pause_reason or "paused")
     if row.hold_until is not None:
         return Closed(until=row.hold_until, reason=row.hold_reason)
     if row.stopped:
         return Closed(until=None, reason="its rate is set to 0")
-    if row.interval_us is not None:
-        return Closed(
-            until=row.now + timedelta(microseconds=max(0, row.wait_us)), reason="its slots are taken until then"
-        )
     return None
+
+
+def _crowded(row: Row[Any]) -> Closed | None:
+    if row.interval_us is None:
+        return None
+    return Closed(until=row.now + timedelta(microseconds=max(0, row.wait_us)), reason="its slots are taken until then")
 
 
 def _row(row: Row[Any]) -> ChannelRow:
