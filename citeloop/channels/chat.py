@@ -8,25 +8,24 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from citeloop.channels.endings import COMPLETE, FILTERED, TRUNCATED, empty, thought_only, truncated, unfinished
 from citeloop.channels.errors import Fault
-from citeloop.channels.events import Event, parse_events
-from citeloop.channels.foreign import at, count_at, items_at, text_at
-from citeloop.channels.judging import fault, garbled, judge, judge_event, request_id
-from citeloop.channels.reply import HttpReply, Shape, parse_json, read_body
-from citeloop.models.channel import ChannelSpec
+from citeloop.channels.foreign import at, count_at, first_count, items_at, text_at
+from citeloop.channels.judging import fault, garbled, judge, request_id
+from citeloop.channels.reply import HttpReply, Shape, read_body
+from citeloop.channels.streams import payloads
 from citeloop.models.money import Money
+from citeloop.models.usage import Usage
 
 EVIDENCE = ("citations", "search_results", "search_info", "web_search", "references")
 """Top-level fields in which vendors put what they found: Perplexity, Perplexity, Hunyuan, GLM, Qianfan and Ark bots."""
-_COMPLETE = frozenset({"stop", "end_turn", "eos", "stop_sequence"})
-_FILTERED = frozenset({"content_filter", "sensitive", "content_policy", "safety"})
-_TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _BROKEN = {
     "insufficient_system_resource": Fault.OVERLOADED,
     "network_error": Fault.UNAVAILABLE,
     "error": Fault.UNAVAILABLE,
 }
 _THOUGHT = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
+_LARGEST_COST = 1_000_000
 _REQUEST_ID = re.compile(r"[^\w.:-]")
 
 
@@ -37,8 +36,7 @@ class ChatReply:
     text: str
     model: str
     request_id: str
-    input_tokens: int
-    output_tokens: int
+    usage: Usage
     evidence: dict[str, JsonValue]
     annotations: tuple[JsonValue, ...]
 
@@ -109,69 +107,68 @@ def decode_chat(reply: HttpReply) -> ChatReply:
     return _settled(draft, reply)
 
 
-def cost_of(spec: ChannelSpec, reply: ChatReply) -> Money:
-    """Tokens at the price of the catalogue, plus its price per call."""
-    tokens = reply.input_tokens * spec.price.input + reply.output_tokens * spec.price.output
-    return Money(micros=round(tokens / 1_000_000) + spec.price.call, currency=spec.price.currency)
-
-
 def _take_stream(draft: _Draft, raw: bytes, reply: HttpReply) -> None:
-    try:
-        events = tuple(parse_events(raw))
-    except UnicodeDecodeError:
-        raise garbled(reply, "the stream is not UTF-8") from None
-    for event in events:
-        if event.data.strip() == "[DONE]":
-            break
-        for payload in _payloads(event, reply):
-            if error := judge_event(payload, reply):
-                raise error
-            draft.take(payload, "delta")
+    for payload in payloads(raw, reply):
+        draft.take(payload, "delta")
     if not draft.choices_seen and draft.filtered:
         raise fault(Fault.REFUSED, reply, "the prompt was filtered")
-
-
-def _payloads(event: Event, reply: HttpReply) -> list[JsonValue]:
-    """The JSON of one event. Two whole objects on two lines are a known slip; half an object is a broken stream."""
-    try:
-        payloads = [parse_json(event.data)]
-    except ValueError:
-        try:
-            payloads = [parse_json(line) for line in event.lines]
-        except ValueError:
-            raise garbled(reply, f"the stream holds broken JSON: {event.data[:120]}") from None
-    return [{"error": payload} for payload in payloads] if event.failed else payloads
 
 
 def _settled(draft: _Draft, reply: HttpReply) -> ChatReply:
     text = _THOUGHT.sub("", "".join(draft.text)).strip()
     if draft.refusal and not text:
         raise fault(Fault.REFUSED, reply, f"the model refused: {draft.refusal}")
-    if draft.finish in _FILTERED or draft.moderation:
+    if draft.finish in FILTERED or draft.moderation:
         raise fault(Fault.REFUSED, reply, f"filtered: {draft.moderation or draft.finish}")
     if draft.finish in _BROKEN:
         raise fault(_BROKEN[draft.finish], reply, f"the provider gave up: {draft.finish}")
     if not draft.choices_seen:
         raise garbled(reply, "the reply has no choices")
-    if draft.finish in _TRUNCATED:
-        raise garbled(reply, "truncated: the token limit ended the text", change="raise_max_tokens")
+    if not text and (draft.thought or "".join(draft.text).strip()):
+        raise thought_only(reply)
+    if draft.finish in TRUNCATED:
+        raise truncated(reply)
     if not text:
-        thought_only = draft.thought or bool("".join(draft.text).strip())
-        raise garbled(
-            reply,
-            "empty: all tokens went into thinking" if thought_only else "empty: the reply has no text",
-            change="raise_max_tokens_or_disable_thinking" if thought_only else "",
-        )
-    if draft.finish not in _COMPLETE:
-        raise garbled(reply, f"not finished: finish_reason is {draft.finish or 'missing'}")
+        raise empty(reply)
+    if draft.finish not in COMPLETE:
+        raise unfinished(reply, "finish_reason", draft.finish)
     return ChatReply(
         text=text,
         model=draft.model[:200],
         request_id=request_id(reply) or _REQUEST_ID.sub("", draft.identity)[:100],
-        input_tokens=count_at(draft.usage, "prompt_tokens"),
-        output_tokens=count_at(draft.usage, "completion_tokens"),
+        usage=usage_of(draft.usage),
         evidence=draft.evidence,
         annotations=tuple(draft.annotations),
+    )
+
+
+def stated_cost(usage: JsonValue) -> Money | None:
+    """Perplexity's `usage.cost.total_cost`, in US dollars."""
+    total = at(usage, "cost", "total_cost")
+    if not isinstance(total, (int, float)) or isinstance(total, bool) or not 0 <= total <= _LARGEST_COST:
+        return None
+    return Money(micros=round(total * 1_000_000), currency="USD")
+
+
+def usage_of(usage: JsonValue) -> Usage:
+    """Each count where its vendor puts it; the first that is there counts (providers.md A.1-A.10)."""
+    return Usage(
+        input_tokens=count_at(usage, "prompt_tokens"),
+        cached_tokens=first_count(
+            usage, ("prompt_tokens_details", "cached_tokens"), ("prompt_cache_hit_tokens",), ("cached_tokens",)
+        ),
+        cache_written_tokens=first_count(
+            usage, ("prompt_tokens_details", "cache_write_tokens"), ("cache_write_tokens",)
+        ),
+        output_tokens=count_at(usage, "completion_tokens"),
+        reasoning_tokens=first_count(usage, ("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",)),
+        searches=first_count(
+            usage,
+            ("num_search_queries",),
+            ("plugins", "search", "count"),
+            ("server_tool_use", "web_search_requests"),
+        ),
+        stated=stated_cost(usage),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from citeloop.channels.events import parse_events
 from citeloop.channels.foreign import at, items_at, text_at
 from citeloop.channels.reply import Body, HttpReply, Shape, parse_json
 
@@ -12,16 +13,24 @@ _TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>")
 _TAG = re.compile(r"<[^>]{0,200}>")
 _MESSAGE_PATHS: tuple[tuple[str | int, ...], ...] = (
     ("error", "message"),
+    ("error", "msg"),
     ("error",),
     ("message",),
+    ("message", "message"),
     ("msg",),
     ("err",),
     ("error_msg",),
     ("errmsg",),
     ("header", "message"),
+    ("base_resp", "status_msg"),
     ("response", "error", "message"),
     ("Response", "Error", "Message"),
     ("errors", 0, "message"),
+    ("errors", 0, "detail"),
+    ("errors", 0),
+    ("output", "message"),
+    ("detail", "message"),
+    ("detail", 0, "msg"),
     ("detail",),
     ("title",),
 )
@@ -32,12 +41,22 @@ _CODE_PATHS: tuple[tuple[str | int, ...], ...] = (
     ("code",),
     ("errcode",),
     ("error_code",),
+    ("header", "code"),
+    ("base_resp", "status_code"),
+    ("output", "code"),
     ("response", "error", "code"),
+    ("response", "error", "type"),
     ("Response", "Error", "Code"),
     ("errors", 0, "extensions", "code"),
     ("errors", 0, "code"),
 )
 _FINE_CODES = frozenset({"", "0", "200", "ok", "success"})
+_DELAY_PATHS: tuple[tuple[str | int, ...], ...] = (
+    ("retry_after",),
+    ("error", "retry_after"),
+    ("error", "metadata", "retry_after_seconds"),
+    ("parameters", "retry_after"),
+)
 _RESULT_KEYS = ("choices", "data", "output", "candidates", "content", "results")
 _DEEPEST = 3
 _LONGEST_MESSAGE = 4000
@@ -69,6 +88,8 @@ def find_complaint(reply: HttpReply, body: Body) -> Complaint | None:
         return complaint_of(body.json, reply)
     if reply.ok:
         return None
+    if body.shape is Shape.EVENTS and (payload := _first_event(body)) is not None:
+        return complaint_of(payload, reply)
     return Complaint(reply.status, _plain_message(body), headers=dict(reply.headers))
 
 
@@ -93,8 +114,10 @@ def _says_failure(payload: JsonValue) -> bool:
         return True
     if at(payload, "Response", "Error") or at(payload, "response", "error"):
         return True
-    codes = (text_at(payload, "errcode"), text_at(payload, "error_code"))
-    if any(code not in _FINE_CODES for code in codes):
+    if payload.get("success") is False:
+        return True
+    codes = (("errcode",), ("error_code",), ("header", "code"), ("base_resp", "status_code"))
+    if any(text_at(payload, *path) not in _FINE_CODES for path in codes):
         return True
     named = text_at(payload, "code").lower() not in _FINE_CODES
     return named and not any(payload.get(key) for key in _RESULT_KEYS)
@@ -103,6 +126,9 @@ def _says_failure(payload: JsonValue) -> bool:
 def _gather(complaint: Complaint, payload: JsonValue, depth: int) -> None:
     messages = (text_at(payload, *path) for path in _MESSAGE_PATHS)
     complaint.message = complaint.message or next((m for m in messages if m), "")
+    for path in _DELAY_PATHS:
+        if seconds := text_at(payload, *path):
+            complaint.headers.setdefault("retry-after", seconds)
     for path in _CODE_PATHS:
         if code := text_at(payload, *path):
             complaint.codes.append(code)
@@ -112,13 +138,13 @@ def _gather(complaint: Complaint, payload: JsonValue, depth: int) -> None:
         if delay := text_at(detail, "retryDelay"):
             complaint.message += f" (retry in {delay})"
         complaint.codes.extend(text_at(v, "quotaId") for v in items_at(detail, "violations"))
-    raw = text_at(payload, "error", "metadata", "raw")
+    raw = text_at(payload, "error", "metadata", "raw") or _quoted_json(complaint.message)
     if raw and depth:
         _gather_raw(complaint, raw, depth)
 
 
 def _gather_raw(complaint: Complaint, raw: str, depth: int) -> None:
-    """A gateway's `raw` is the upstream's own reply, as text: the true cause stands first."""
+    """A gateway passes on the upstream's own reply as text: the true cause stands first."""
     inner = Complaint(complaint.status)
     try:
         _gather(inner, parse_json(raw), depth - 1)
@@ -126,6 +152,25 @@ def _gather_raw(complaint: Complaint, raw: str, depth: int) -> None:
         inner.message = raw
     complaint.message = f"{inner.message or raw} ({complaint.message})"
     complaint.codes[:0] = inner.codes
+
+
+def _quoted_json(message: str) -> str:
+    """The JSON object within a message such as `upstream said: {"error": …}`, if it is one."""
+    start, end = message.find("{"), message.rfind("}")
+    if start < 0 or end < start:
+        return ""
+    try:
+        return message[start : end + 1] if isinstance(parse_json(message[start : end + 1]), dict) else ""
+    except ValueError:
+        return ""
+
+
+def _first_event(body: Body) -> JsonValue:
+    """The JSON of the first event, None where there is none."""
+    try:
+        return parse_json(next(parse_events(body.raw)).data)
+    except (ValueError, StopIteration):
+        return None
 
 
 def _mapping(value: JsonValue) -> list[tuple[str, JsonValue]]:

@@ -1,6 +1,6 @@
 """Reading JSON that others wrote: every step may be missing or of another type."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
@@ -37,8 +37,22 @@ def count_at(value: JsonValue, *path: str | int) -> int:
     return 0
 
 
+def first_count(value: JsonValue, *paths: tuple[str | int, ...]) -> int:
+    """The first of the counts at `paths` that is not 0."""
+    return next((count for path in paths if (count := count_at(value, *path))), 0)
+
+
 def items_at(value: JsonValue, *path: str | int) -> Iterator[JsonValue]:
     """The elements of the list at `path`, if there is one."""
     found = at(value, *path)
     if isinstance(found, list):
         yield from found
+
+
+def merged(base: dict[str, JsonValue], over: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """`base` with the values of `over`, tables merged entry by entry."""
+    made = dict(base)
+    for name, value in over.items():
+        below = made.get(name)
+        made[name] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return made

@@ -1,41 +1,39 @@
 """Everything outside, by name: the only place where dialects meet keys and the connection pool."""
 
 import base64
+import logging
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TypeVar
 
 import httpx
 
-from citeloop.channels import engines, illustrators, writers
+from citeloop.channels import engines, illustrators, probing, publishers, writers
 from citeloop.channels.addresses import Doors
 from citeloop.channels.errors import ChannelError, Fault
-from citeloop.channels.judging import judge
-from citeloop.channels.ports import Call, Engine, Illustrator, Publisher, Writer
+from citeloop.channels.ports import Ability, Call, Engine, Illustrator, Post, Publisher, SiteReport, Writer
+from citeloop.channels.probing import Probe
+from citeloop.channels.publishers.folder import Folder
+from citeloop.channels.publishers.ghost import Ghost
+from citeloop.channels.publishers.halo import Halo
+from citeloop.channels.publishers.indexnow import IndexNow
+from citeloop.channels.publishers.page_check import PageCheck, check_page
 from citeloop.channels.publishers.webhook import WebhookSite
+from citeloop.channels.publishers.wechat import WeChat
 from citeloop.channels.publishers.wordpress import WordPress
-from citeloop.channels.reply import HttpReply, read_body
-from citeloop.channels.wire import HttpRequest, Wire
+from citeloop.channels.wire import Wire
 from citeloop.models.channel import Catalog, ChannelSpec, Role, SiteKind, SiteSpec
 from citeloop.models.plan import CallPolicy
-from citeloop.models.record import Record
 
 T = TypeVar("T")
 
 _SPARE_CONNECTIONS = 16
 _PROBE = timedelta(seconds=3)
-_NOT_OFFERED = frozenset({404, 405})
+_SITE_CHECK = timedelta(seconds=20)
 
 
 class ChannelGone(LookupError):  # noqa: N818 - a fact about the catalogue, handled by the next route
     """A plan names a channel or site that channels.toml no longer knows, or not in that role."""
-
-
-class Probe(Record):
-    ok: bool
-    problem: str = ""
-    """One line with the remedy; empty when all is well."""
-    fault: Fault | None = None
 
 
 class Outside:
@@ -84,38 +82,68 @@ class Outside:
             self._publishers[name] = self._new_publisher(self.site(name))
         return self._publishers[name]
 
+    def abilities(self, name: str) -> frozenset[Ability]:
+        """What a post may ask of the site. Needs no key."""
+        return publishers.ABILITIES[self.site(name).kind]
+
+    async def check_site(self, name: str) -> SiteReport:
+        """Whether the site is reachable, takes the login and grants what is needed; posts nothing that stays."""
+        site = self.site(name)
+        policy = site.policy.model_copy(update={"total": _SITE_CHECK})
+        try:
+            return await self.publisher(name).check(Call(purchase_id=f"check/{name}", policy=policy))
+        except ChannelError as error:
+            return SiteReport(problems=(error.message,))
+
+    async def check_page(self, name: str, url: str, post: Post, call: Call) -> PageCheck:
+        """Whether answer engines can read the published page."""
+        return await check_page(Wire(self._http, name, checked=True), url, post, call)
+
+    def indexnow(self, name: str) -> IndexNow | None:
+        """None for a site without a key."""
+        site = self.site(name)
+        return IndexNow(site.base_url, site.indexnow_key, Wire(self._http, name)) if site.indexnow_key else None
+
     def signing_secret(self, name: str) -> str | None:
         """The `whsec_…` secret by which a webhook site's callbacks are verified; None for other sites."""
         site = self.site(name)
         return self._secret(site.name, site.secret_env) if site.kind is SiteKind.WEBHOOK else None
 
     async def probe(self, name: str) -> Probe:
-        """Whether the channel is reachable and takes the key, by `GET {base_url}/models`; buys nothing."""
+        """Whether the channel is reachable, takes the key and knows the model; buys nothing."""
         spec = self.channel(name)
         policy = CallPolicy(connect=_PROBE, first_byte=_PROBE, between_chunks=_PROBE, total=_PROBE)
         try:
             key = self._secret(spec.name, spec.key_env)
-            headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
-            request = HttpRequest("GET", f"{spec.base_url}/models", headers)
             call = Call(purchase_id=f"probe/{spec.name}", policy=policy)
-            await self._wire(spec, key).exchange(request, call, _accept_models)
+            answered = await self._wire(spec, key).exchange(
+                probing.probe_request(spec, key), call, probing.decode_probe
+            )
         except ChannelError as error:
-            return Probe(ok=False, problem=_explained(error, spec), fault=error.fault)
-        return Probe(ok=True)
+            return probing.failed(spec, error)
+        return probing.found(spec, answered)
 
     async def close(self) -> None:
         if self._own:
             await self._http.aclose()
 
     def _new_publisher(self, site: SiteSpec) -> Publisher:
-        secret = self._secret(site.name, site.secret_env)
-        if site.kind is SiteKind.WEBHOOK:
-            wire = Wire(self._http, site.name, secrets=(secret,), checked=True)
-            return WebhookSite(site, secret, wire)
-        user = self._variable(site.name, site.user_env)
+        if site.kind is SiteKind.FOLDER:
+            return Folder(site, self._environ)
+        user, secret = self._variable(site.name, site.user_env), self._secret(site.name, site.secret_env)
         login = base64.b64encode(f"{user}:{secret}".encode()).decode()
-        wire = Wire(self._http, site.name, secrets=(secret, login), checked=True)
-        return WordPress(site, user, secret, wire)
+        wire = Wire(self._http, site.name, secrets=(secret, secret.rpartition(":")[2], login), checked=True)
+        match site.kind:
+            case SiteKind.WEBHOOK:
+                return WebhookSite(site, secret, wire)
+            case SiteKind.GHOST:
+                return Ghost(site, secret, wire)
+            case SiteKind.HALO:
+                return Halo(site, secret, wire)
+            case SiteKind.WECHAT:
+                return WeChat(site, user, secret, wire)
+            case SiteKind.WORDPRESS:
+                return WordPress(site, user, secret, wire)
 
     def _with_role(self, name: str, role: Role) -> ChannelSpec:
         spec = self.channel(name)
@@ -144,6 +172,8 @@ class Outside:
 
 
 def _client(catalog: Catalog) -> httpx.AsyncClient:
+    # At INFO httpx logs whole addresses; WeChat's token and some callbacks' stand in the query.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     connections = _SPARE_CONNECTIONS + sum(one.concurrency for one in catalog.channels)
     connections += sum(one.concurrency for one in catalog.sites)
     doors = Doors(connections, allow_private_addresses=catalog.allow_private_addresses)
@@ -154,21 +184,3 @@ def _dialect(table: Mapping[str, Callable[..., T]], spec: ChannelSpec) -> Callab
     if spec.dialect not in table:
         raise ChannelGone(f"channel {spec.name}: dialect {spec.dialect} is not known here")
     return table[spec.dialect]
-
-
-def _accept_models(reply: HttpReply) -> None:
-    if reply.status in _NOT_OFFERED:
-        return
-    if error := judge(reply, read_body(reply)):
-        raise error
-
-
-def _explained(error: ChannelError, spec: ChannelSpec) -> str:
-    if error.fault is Fault.UNAUTHORIZED and error.status is not None:
-        where = f"check {spec.key_env}" if spec.key_env else "name its key's variable in key_env"
-        return f"{spec.name}: {spec.base_url} refuses the key (HTTP {error.status}); {where}"
-    if error.status is None and error.fault in {Fault.UNAVAILABLE, Fault.TIMED_OUT}:
-        return (
-            f"{spec.name}: cannot reach {spec.base_url} ({error.message.removeprefix('cannot reach ')}); check base_url"
-        )
-    return error.message if error.message.startswith(spec.name) else f"{spec.name}: {error.message}"

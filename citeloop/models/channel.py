@@ -1,6 +1,6 @@
 """What channels.toml says of a channel and of a site, after it was checked."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from enum import StrEnum
 from fractions import Fraction
 
@@ -17,12 +17,35 @@ class Role(StrEnum):
 
 
 class Price(Record):
-    """Money per million tokens (`input`, `output`) or per picture or search (`call`), in micros."""
+    """Money in micros: per million tokens (`input`, `cached`, `cache_write`, `output`), per search, per call.
+
+    `call` is a picture or a flat fee per request. None for a cache price: the same as `input`.
+    """
 
     input: int = 0
     output: int = 0
     call: int = 0
     currency: str = "CNY"
+    cached: int | None = None
+    cache_write: int | None = None
+    search: int = 0
+
+
+class Tariff(Record):
+    """A price as a provider's page stated it, from a day on."""
+
+    effective: date
+    price: Price
+    source: str
+
+
+class Tested(StrEnum):
+    """How far a provider's entry was tried."""
+
+    REAL_SERVICE = "real service"
+    DOCUMENTED_SHAPE = "documented shape"
+    """Written from the provider's documentation or SDK, run against replies of that shape."""
+    GUESS = "guess"
 
 
 class ChannelSpec(Record):
@@ -42,13 +65,27 @@ class ChannelSpec(Record):
     stream: bool = True
     extra: dict[str, JsonValue] = Field(default_factory=dict)
     """Provider-specific request fields, passed as they are."""
-    price: Price = Price()
+    price: Price | None = None
+    """The operator's own price; None: the dated price file's (`tariffs`)."""
+    tariffs: tuple[Tariff, ...] = ()
+    provider: str = ""
+    """Whose quirks apply; empty for a provider that is not in the table of providers."""
+    tested_against: Tested = Tested.GUESS
+    calls_per_dispatch: int = Field(default=1, ge=1, le=20)
+    """Provider requests that one task usually makes (polls apart): what a rate limit must be divided by."""
     policy: CallPolicy = CallPolicy()
     stage_policies: dict[Stage, CallPolicy] = Field(default_factory=dict)
 
     @property
     def queue(self) -> str:
         return f"channel.{self.name}"
+
+    def price_on(self, day: date) -> Price:
+        """The operator's price, else the newest tariff in force on `day`; all zero where none is known."""
+        if self.price is not None:
+            return self.price
+        in_force = [one for one in self.tariffs if one.effective <= day]
+        return max(in_force, key=lambda one: one.effective).price if in_force else Price()
 
     def policy_for(self, stage: Stage) -> CallPolicy:
         return self.stage_policies.get(stage, self.policy)
@@ -57,6 +94,18 @@ class ChannelSpec(Record):
 class SiteKind(StrEnum):
     WORDPRESS = "wordpress"
     WEBHOOK = "webhook"
+    FOLDER = "folder"
+    """A folder or git checkout that Hugo, Jekyll or Astro builds."""
+    GHOST = "ghost"
+    HALO = "halo"
+    WECHAT = "wechat"
+    """Drafts of a WeChat Official Account."""
+
+
+class Generator(StrEnum):
+    HUGO = "hugo"
+    JEKYLL = "jekyll"
+    ASTRO = "astro"
 
 
 class SiteSpec(Record):
@@ -65,7 +114,8 @@ class SiteSpec(Record):
     base_url: str
     user_env: str | None = None
     secret_env: str | None = None
-    """WordPress: the application password. Webhook: the `whsec_…` signing secret."""
+    """What it names: WordPress, the application password (`user_env`: the user). Webhook, the `whsec_…` secret.
+    Ghost, the Admin API key `id:secret`. Halo, the token `pat_…`. WeChat, the AppSecret (`user_env`: the AppID)."""
     rate: Fraction | None = None
     concurrency: int = Field(default=4, ge=1)
     max_server_time: timedelta = timedelta(seconds=300)
@@ -73,6 +123,19 @@ class SiteSpec(Record):
     callback_deadline: timedelta = timedelta(minutes=10)
     owned: bool = True
     """Whether the site is the brand's own: an answer that cites it cites the brand."""
+    tags: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    """Given to every post. A kind of site that knows none refuses them."""
+    author: str = ""
+    indexnow_key: str = ""
+    """Public by its nature: it stands at `/<key>.txt` of the site."""
+    folder: str = ""
+    """FOLDER only: the root of the generator's project."""
+    generator: Generator | None = None
+    section: str = "posts"
+    """FOLDER only: the part of the site's addresses, and of its content, in which posts stand."""
+    push: bool = False
+    """FOLDER only: whether each commit is pushed to the branch's upstream."""
     policy: CallPolicy = CallPolicy(total=timedelta(minutes=2))
 
     @property

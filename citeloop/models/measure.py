@@ -5,6 +5,7 @@ from pydantic import AwareDatetime, Field
 from citeloop.models.brand import Entity
 from citeloop.models.money import Money
 from citeloop.models.record import Record
+from citeloop.models.usage import Usage
 from citeloop.models.work import SampleStatus
 
 
@@ -33,11 +34,15 @@ class Manifest(Record):
 
 class Citation(Record):
     url: str
+    """The page; the site's own address where the engine named no more than its domain."""
     title: str = ""
 
 
 class Answer(Record):
-    """One engine's reply, as bought. `searched` is evidence of a search, not the wish for one."""
+    """One engine's reply, as bought. `searched` is evidence of a search, not the wish for one.
+
+    Where an engine tells beside the text which part is supported by which source, the text bears `[n]` marks.
+    """
 
     text: str
     cited: tuple[Citation, ...] = ()
@@ -48,6 +53,7 @@ class Answer(Record):
     request_id: str = ""
     raw: str = ""
     cost: Money = Money()
+    usage: Usage = Usage()
 
 
 class Reading(Record):

@@ -5,6 +5,7 @@ from datetime import timedelta
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from typing import Annotated
 
 from pydantic import Field
 
@@ -89,17 +90,17 @@ class ReviewMode(StrEnum):
 
 class ReviewPolicy(Record):
     mode: ReviewMode = ReviewMode.HUMAN_WHEN_FLAGGED
-    escalate_after: timedelta = timedelta(hours=24)
-    deadline: timedelta = timedelta(hours=72)
-    max_rounds: int = Field(default=3, ge=0)
+    escalate_after: timedelta = Field(default=timedelta(hours=24), ge=timedelta(0), le=timedelta(days=3650))
+    deadline: timedelta = Field(default=timedelta(hours=72), ge=timedelta(0), le=timedelta(days=3650))
+    max_rounds: int = Field(default=3, ge=0, le=100)
     """How often a draft may be sent back before the article is parked."""
 
 
 class MonitorPolicy(Record):
-    offsets: tuple[int, ...] = (1, 3, 7, 14, 28)
+    offsets: tuple[Annotated[int, Field(ge=0, le=3650)], ...] = Field(default=(1, 3, 7, 14, 28), max_length=100)
     """Days after publishing at which the engines are asked again."""
-    day: timedelta = timedelta(hours=24)
-    replicates: int = Field(default=1, ge=1)
+    day: timedelta = Field(default=timedelta(hours=24), gt=timedelta(0), le=timedelta(days=31))
+    replicates: int = Field(default=1, ge=1, le=100)
 
 
 class Plan(Record):

@@ -8,7 +8,7 @@ from citeloop.models.record import Record
 
 class KeywordLine(Record):
     keyword: str = Field(min_length=1, max_length=200)
-    locale: str = "en"
+    locale: str = Field(default="en", min_length=1, max_length=35)
     kind: Kind = Kind.ARTICLE
     priority: int = Field(default=3, ge=1, le=5)
 

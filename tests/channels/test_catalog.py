@@ -72,7 +72,7 @@ def test_a_whole_file_becomes_the_catalogue(tmp_path: Path) -> None:
     assert channel.base_url == "http://127.0.0.1:8123/v1"
     assert channel.rate == Fraction(1, 5)
     assert (channel.burst, channel.concurrency, channel.stream) == (2, 6, False)
-    assert (channel.price.input, channel.price.output, channel.price.call) == (2_000_000, 1, 1_000_000)
+    assert (price.input, channel.price.output, channel.price.call) == (2_000_000, 1, 1_000_000)
     assert channel.price.currency == "USD"
     assert channel.extra == {
         "thinking": {"type": "disabled"},

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from citeloop.channels.delays import header_delay, reset_delay, text_delay, until_next_day
+from citeloop.channels.delays import BEIJING, Due, header_delay, next_day, next_hour, reset_delay, text_delay
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
@@ -54,22 +54,49 @@ def test_the_text_names_the_delay(message: str, seconds: float | None) -> None:
     assert text_delay(message) == (None if seconds is None else timedelta(seconds=seconds))
 
 
+RESET, TEXT = "X-RateLimit-Reset", "reset_time_in_message"
+
+
 @pytest.mark.parametrize(
-    ("headers", "message", "hours"),
+    ("headers", "message", "hours", "named"),
     [
-        ({"x-ratelimit-reset": str(int(NOW.timestamp()) + 7200)}, "", 2),
-        ({"x-ratelimit-reset": str((int(NOW.timestamp()) + 7200) * 1000)}, "", 2),
-        ({}, "您的限额将在 2026-11-29 23:00:00 重置", 3),
-        ({}, "resets at 2026-11-29T15:00:00Z", 3),
-        ({}, "resets at 2026-99-29T15:00:00Z", None),
-        ({}, "written on 2026-11-29 23:00:00", None),
-        ({"x-ratelimit-reset": "17"}, "", None),
+        ({"x-ratelimit-reset": str(int(NOW.timestamp()) + 7200)}, "", 2, RESET),
+        ({"x-ratelimit-reset": str((int(NOW.timestamp()) + 7200) * 1000)}, "", 2, RESET),
+        ({}, "您的限额将在 2026-11-29 23:00:00 重置", 3, TEXT),
+        ({}, "将于2026年11月30日恢复", 4, TEXT),
+        ({}, "resets at 2026-11-29T15:00:00Z", 3, TEXT),
+        ({}, "You will regain access on 2026-12-01 at 00:00 UTC.", 36, TEXT),
+        ({}, "quota resets 2026-11-29 15:30:00+02:00", 1.5, TEXT),
     ],
 )
-def test_a_reset_moment_becomes_a_delay(headers: dict[str, str], message: str, hours: float | None) -> None:
-    assert reset_delay(headers, message, NOW) == (None if hours is None else timedelta(hours=hours))
+def test_a_reset_moment_becomes_a_delay(headers: dict[str, str], message: str, hours: float, named: str) -> None:
+    assert reset_delay(headers, message, NOW) == Due(timedelta(hours=hours), named)
 
 
-def test_a_daily_quota_without_a_moment_waits_for_midnight() -> None:
-    assert until_next_day(NOW) == timedelta(hours=12)
-    assert until_next_day(NOW.replace(hour=23, minute=59)) == timedelta(minutes=10)
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        ({}, "resets at 2026-99-29T15:00:00Z"),
+        ({}, "written on 2026-11-29 23:00:00"),
+        ({"x-ratelimit-reset": "17"}, ""),
+        ({"x-ratelimit-reset": "nan"}, ""),
+    ],
+)
+def test_what_names_no_reset_is_none(headers: dict[str, str], message: str) -> None:
+    assert reset_delay(headers, message, NOW) is None
+
+
+def test_a_reset_that_has_passed_is_tried_again_in_a_minute() -> None:
+    passed = {"x-ratelimit-reset": str(int(NOW.timestamp()) - 7200)}
+    assert reset_delay(passed, "", NOW) == Due(timedelta(minutes=1), RESET)
+
+
+def test_a_daily_quota_without_a_moment_waits_for_midnight_where_its_provider_is() -> None:
+    assert next_day(NOW).delay == timedelta(hours=12)
+    assert next_day(NOW, BEIJING).delay == timedelta(hours=4)
+    assert next_day(NOW.replace(hour=23, minute=59)).delay == timedelta(minutes=10)
+
+
+def test_an_hourly_window_ends_with_the_hour() -> None:
+    assert next_hour(NOW.replace(minute=40)).delay == timedelta(minutes=20)
+    assert next_hour(NOW).delay == timedelta(hours=1)

@@ -4,29 +4,23 @@ Perplexity Sonar: `citations[]`, `search_results[]`. Hunyuan: `search_info.searc
 Qianfan and Ark bots: `references[]`. OpenAI: `message.annotations[].url_citation`.
 """
 
-import re
-from collections.abc import Iterable, Iterator
-from urllib.parse import urlsplit
-
 from pydantic import JsonValue
 
-from citeloop.channels.chat import ChatReply, cost_of, decode_chat
+from citeloop.channels.chat import ChatReply, decode_chat
+from citeloop.channels.citations import citation, distinct, linked, listed, marked, numbered, strings
 from citeloop.channels.foreign import at, items_at, text_at
 from citeloop.channels.ports import Call
-from citeloop.channels.reply import HttpReply, read_body
-from citeloop.channels.wire import HttpRequest, Wire
-from citeloop.channels.writers.openai_chat import chat_request
+from citeloop.channels.providers import search_fields
+from citeloop.channels.reply import HttpReply
+from citeloop.channels.said import Said, as_answer, received
+from citeloop.channels.wire import Wire
+from citeloop.channels.writers.openai_chat import DIALECT, chat_request
 from citeloop.models.channel import ChannelSpec
 from citeloop.models.measure import Answer, Citation
 
-# [1], [ref_1], [citation:1], ^[1]^, 【1】 and [1](@ref); but not a link [1](https://…).
-_MARK = re.compile(r"(?:\[(?:ref_|citation:|\^)?(\d{1,3})\](?!\((?!@))|【(\d{1,3})(?:†[^】]*)?】)")
-_LINK = re.compile(r"\]\((https?://[^\s)]+)\)")
-_RAW_LIMIT = 200_000
-
 
 class OpenAIChatEngine:
-    """The question goes out alone, as a person would type it; search switches are the catalogue's `extra`."""
+    """The question goes out alone, as a person would type it; the search switch is the provider's or `extra`'s."""
 
     def __init__(self, spec: ChannelSpec, key: str, wire: Wire) -> None:
         self._spec = spec
@@ -35,112 +29,68 @@ class OpenAIChatEngine:
 
     async def ask(self, question: str, locale: str, call: Call) -> Answer:  # noqa: ARG002 - the port's; asked as is
         """Raises ChannelError. An answer without evidence of a search has `searched` False."""
-        request: HttpRequest = chat_request(self._spec, self._key, [{"role": "user", "content": question}])
+        search = search_fields(self._spec.provider, DIALECT)
+        turns = [{"role": "user", "content": question}]
+        request = chat_request(self._spec, self._key, turns, search=search)
         return await self._wire.exchange(request, call, self._decoded)
 
     def _decoded(self, reply: HttpReply) -> Answer:
-        chat = decode_chat(reply)
-        return Answer(
-            text=chat.text,
-            cited=_distinct(_cited(chat)),
-            retrieved=_distinct(_retrieved(chat)),
-            queries=_queries(chat),
-            searched=bool(_retrieved(chat) or _annotated(chat)),
-            model=chat.model or self._spec.model,
-            request_id=chat.request_id,
-            raw=read_body(reply).text[:_RAW_LIMIT],
-            cost=cost_of(self._spec, chat),
-        )
+        return as_answer(self._spec, received(said_in_chat(decode_chat(reply)), reply))
+
+
+def said_in_chat(chat: ChatReply) -> Said:
+    retrieved = distinct(_retrieved(chat))
+    searched = bool(retrieved or _annotated(chat))
+    searches = max(chat.usage.searches, int(searched))
+    return Said(
+        text=chat.text,
+        model=chat.model,
+        request_id=chat.request_id,
+        usage=chat.usage.model_copy(update={"searches": searches}),
+        cited=distinct(_cited(chat)),
+        retrieved=retrieved,
+        queries=_queries(chat),
+        searched=searched,
+    )
 
 
 def _cited(chat: ChatReply) -> list[Citation]:
     """What the text points at: annotations, else numbered marks and links, else the vendor's own list of citations."""
     if annotated := _annotated(chat):
         return annotated
-    sources = _numbered(chat)
-    marked = [sources[n] for match in _MARK.finditer(chat.text) if (n := int(match[1] or match[2])) in sources]
-    known = {source.url: source for source in _retrieved(chat)}
-    linked = [known[url] for url in _LINK.findall(chat.text) if url in known]
-    cited = marked + linked or _listed(chat.evidence.get("citations"))
+    known = _retrieved(chat)
+    cited = marked(chat.text, _numbered(chat)) + linked(chat.text, known) or listed(chat.evidence.get("citations"))
     # Sonar's citations are bare addresses; their titles stand among the search results.
-    return [known.get(one.url, one) for one in cited]
+    titled = {one.url: one for one in known}
+    return [titled.get(one.url, one) for one in cited]
 
 
 def _retrieved(chat: ChatReply) -> list[Citation]:
-    found = [
-        *_listed(chat.evidence.get("search_results")),
-        *_listed(at(chat.evidence, "search_info", "search_results")),
-        *_listed(chat.evidence.get("web_search")),
-        *_listed(chat.evidence.get("references")),
-    ]
-    return found or _listed(chat.evidence.get("citations"))
+    found = [one for items in _lists(chat)[1:] for one in listed(items)]
+    return found or listed(chat.evidence.get("citations"))
 
 
 def _numbered(chat: ChatReply) -> dict[int, Citation]:
-    """The sources by the number that marks use: the vendor's own index, else the place in the list, from 1."""
-    for listed in (
+    """The sources by the number that marks use, from the first list that has any."""
+    return next((found for items in _lists(chat) if (found := numbered(items))), {})
+
+
+def _lists(chat: ChatReply) -> tuple[JsonValue, ...]:
+    return (
         chat.evidence.get("citations"),
         at(chat.evidence, "search_info", "search_results"),
         chat.evidence.get("search_results"),
         chat.evidence.get("web_search"),
         chat.evidence.get("references"),
-    ):
-        numbered = {
-            _number(item, place): citation
-            for place, item in enumerate(items_at(listed), start=1)
-            if (citation := _citation(item))
-        }
-        if numbered:
-            return numbered
-    return {}
-
-
-def _number(item: JsonValue, place: int) -> int:
-    for name in ("index", "id", "refer"):
-        digits = re.search(r"\d{1,3}$", text_at(item, name))
-        if digits:
-            return int(digits[0])
-    return place
+    )
 
 
 def _annotated(chat: ChatReply) -> list[Citation]:
     nested = (at(one, "url_citation") or one for one in chat.annotations)
-    return [citation for one in nested if (citation := _citation(one))]
-
-
-def _listed(items: JsonValue) -> list[Citation]:
-    return [citation for one in items_at(items) if (citation := _citation(one))]
-
-
-def _citation(item: JsonValue) -> Citation | None:
-    url = item if isinstance(item, str) else text_at(item, "url") or text_at(item, "link")
-    if not url.startswith(("https://", "http://")) or not _has_host(url):
-        return None
-    return Citation(url=url, title=text_at(item, "title") or text_at(item, "name"))
-
-
-def _has_host(url: str) -> bool:
-    try:
-        return bool(urlsplit(url).hostname)
-    except ValueError:
-        return False
+    return [found for one in nested if (found := citation(one))]
 
 
 def _queries(chat: ChatReply) -> tuple[str, ...]:
-    found = (
-        *items_at(chat.evidence, "search_info", "search_queries"),
-        *(text_at(one, "search_query") for one in items_at(chat.evidence.get("search_info"), "search_intents")),
-    )
-    return tuple(one for one in found if isinstance(one, str) and one)
-
-
-def _distinct(citations: Iterable[Citation]) -> tuple[Citation, ...]:
-    return tuple(_first_by_url(citations))
-
-
-def _first_by_url(citations: Iterable[Citation]) -> Iterator[Citation]:
-    seen: set[str] = set()
-    for citation in citations:
-        if citation.url not in seen:
-            seen.add(citation.url)
-            yield citation
+    info = chat.evidence.get("search_info")
+    intents = [text_at(one, "search_query") for one in items_at(info, "search_intents")]
+    return strings([*items_at(info, "search_queries"), *intents])

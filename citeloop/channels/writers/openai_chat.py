@@ -1,16 +1,19 @@
 """Writing through `POST {base_url}/chat/completions`, as OpenAI and everyone after it understands it."""
 
-import json
-from urllib.parse import urlsplit
+from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from citeloop.channels.chat import cost_of, decode_chat
+from citeloop.channels.asking import bearer, post_json
+from citeloop.channels.chat import decode_chat
 from citeloop.channels.ports import Call, Completion, Messages
+from citeloop.channels.providers import always_fields, name_by_host, token_limit_field
 from citeloop.channels.reply import HttpReply
+from citeloop.channels.said import Said, as_completion, received
 from citeloop.channels.wire import HttpRequest, Wire
 from citeloop.models.channel import ChannelSpec
 
+DIALECT = "openai_chat"
 _OWN_KEYS = frozenset({"token_limit_field", "include_usage"})
 """Keys of `extra` that steer this dialect and are not sent."""
 
@@ -34,20 +37,22 @@ class OpenAIChatWriter:
 
     def _decoded(self, reply: HttpReply) -> Completion:
         chat = decode_chat(reply)
-        return Completion(
-            text=chat.text,
-            model=chat.model or self._spec.model,
-            request_id=chat.request_id,
-            input_tokens=chat.input_tokens,
-            output_tokens=chat.output_tokens,
-            cost=cost_of(self._spec, chat),
-        )
+        said = Said(text=chat.text, model=chat.model, request_id=chat.request_id, usage=chat.usage)
+        return as_completion(self._spec, received(said, reply))
 
 
 def chat_request(
-    spec: ChannelSpec, key: str, turns: list[dict[str, str]], *, max_tokens: int | None = None
+    spec: ChannelSpec,
+    key: str,
+    turns: list[dict[str, str]],
+    *,
+    max_tokens: int | None = None,
+    search: Mapping[str, JsonValue] | None = None,
 ) -> HttpRequest:
-    """The request as bytes. `thinking = "disabled"` becomes the object that DeepSeek, Ark and GLM expect."""
+    """The request as bytes. `thinking = "disabled"` becomes the object that DeepSeek, Ark and GLM expect.
+
+    search: the provider's switch for it, sent by engines; a field of it that `extra` names is `extra`'s.
+    """
     body: dict[str, JsonValue] = {"model": spec.model, "messages": [dict(turn) for turn in turns]}
     if max_tokens is not None:
         body[_token_limit_field(spec)] = max_tokens
@@ -55,21 +60,11 @@ def chat_request(
         body["stream"] = True
         if spec.extra.get("include_usage", True):
             body["stream_options"] = {"include_usage": True}
+    body |= always_fields(spec.provider, DIALECT) | dict(search or {})
     body |= {name: value for name, value in spec.extra.items() if name not in _OWN_KEYS}
     if isinstance(body.get("thinking"), str):
         body["thinking"] = {"type": body["thinking"]}
-    headers = {
-        "Content-Type": "application/json",
-        "Accept": "text/event-stream" if spec.stream else "application/json",
-    }
-    if key:
-        headers["Authorization"] = f"Bearer {key}"
-    return HttpRequest(
-        "POST",
-        f"{spec.base_url}/chat/completions",
-        headers,
-        json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"),
-    )
+    return post_json(f"{spec.base_url}/chat/completions", body, bearer(key), stream=spec.stream)
 
 
 def _token_limit_field(spec: ChannelSpec) -> str:
@@ -77,4 +72,4 @@ def _token_limit_field(spec: ChannelSpec) -> str:
     chosen = spec.extra.get("token_limit_field")
     if isinstance(chosen, str):
         return chosen
-    return "max_completion_tokens" if urlsplit(spec.base_url).hostname == "api.openai.com" else "max_tokens"
+    return token_limit_field(spec.provider or name_by_host(spec.base_url), DIALECT)
