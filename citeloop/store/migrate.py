@@ -16,7 +16,7 @@ from sqlalchemy.pool import NullPool
 from citeloop.store.errors import StoreUnavailable
 from citeloop.store.roles import ensure_roles, plain
 
-__all__ = ["current_revision", "ensure_roles", "head_revision", "upgrade", "upgrade_now"]
+__all__ = ["current_revision", "ensure_roles", "head_revision", "knows", "upgrade", "upgrade_now"]
 
 _PARTITIONS = "samples_"
 
@@ -64,6 +64,11 @@ def head_revision() -> str:
     head = ScriptDirectory.from_config(_config()).get_current_head()
     assert head is not None
     return head
+
+
+def knows(revision: str) -> bool:
+    """False for one of a newer version of the product."""
+    return any(script.revision == revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
 
 
 def _upgrade(connection: Connection) -> None:

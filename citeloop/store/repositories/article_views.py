@@ -15,7 +15,7 @@ from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
 
 _VIEW = """
-SELECT a.id, a.campaign_id, a.keyword, a.locale, a.kind, a.priority, a.state, a.stage, a.round, a.channel, a.writer,
+SELECT a.id, a.campaign_id, a.manifest_id, a.keyword, a.locale, a.kind, a.priority, a.state, a.stage, a.round, a.channel, a.writer,
        a.attempts, a.faults, a.reason, a.hold, a.measurement, a.cost_micros, a.cost_currency, a.run_id,
        a.submitted_at, a.started_at, a.updated_at, a.ended_at, a.progress->'done' AS done, p.urls
 FROM articles a LEFT JOIN LATERAL (
@@ -27,6 +27,7 @@ _GET = text(_VIEW + "AND a.id = :id")
 _FILTERS = """
   AND (CAST(:state AS varchar) IS NULL OR a.state = :state)
   AND (CAST(:stage AS varchar) IS NULL OR a.stage = :stage)
+  AND (CAST(:locale AS varchar) IS NULL OR a.locale = :locale)
 """
 _OF_CAMPAIGN = text(
     _VIEW + _FILTERS + "AND a.campaign_id = :campaign AND (CAST(:after AS varchar) IS NULL OR (a.position, a.id) > "
@@ -60,6 +61,7 @@ _LEAST_PREFIX = 4
 class ArticleView(Record):
     id: str
     campaign_id: str | None
+    manifest_id: str
     keyword: str
     locale: str
     kind: Kind
@@ -108,6 +110,12 @@ class Census(Record):
     """Started."""
 
 
+async def get(scope: Scope, article_id: str) -> ArticleView | None:
+    """By its whole id, in one statement."""
+    row = (await scope.sql.execute(_GET, {"tenant": scope.tenant_id, "id": article_id})).one_or_none()
+    return _view(row) if row is not None else None
+
+
 async def find(scope: Scope, text_: str) -> ArticleView | None:
     """By id, unique beginning of an id, or exact keyword. NotFound when several match."""
     article_id = await _resolved(scope, text_)
@@ -130,6 +138,7 @@ async def list_(
     campaign_id: str | None = None,
     state: State | None = None,
     stage: Stage | None = None,
+    locale: str | None = None,
     after: str | None = None,
     limit: int = 100,
 ) -> list[ArticleView]:
@@ -138,6 +147,7 @@ async def list_(
         "tenant": scope.tenant_id,
         "state": str(state) if state is not None else None,
         "stage": str(stage) if stage is not None else None,
+        "locale": locale,
         "after": after,
         "limit": limit,
     }

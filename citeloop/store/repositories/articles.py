@@ -64,7 +64,7 @@ ORDER BY position, id LIMIT 1
 """)
 _ENTER = text("""
 WITH was AS (
-  SELECT state, stage FROM articles WHERE tenant_id = :tenant AND id = :id FOR UPDATE),
+  SELECT state, stage FROM articles WHERE tenant_id = :tenant AND id = :id FOR NO KEY UPDATE),
 entered AS (
   UPDATE articles a SET
     state = 'running', stage = :stage, round = :round, channel = :channel, reason = '',
@@ -77,11 +77,13 @@ WHERE (was.state, was.stage) IS DISTINCT FROM ('running', CAST(:stage AS varchar
 """)
 _NOTE = text("""
 WITH was AS (
-  SELECT state, stage, reason FROM articles WHERE tenant_id = :tenant AND id = :id FOR UPDATE),
+  SELECT state, stage, reason FROM articles WHERE tenant_id = :tenant AND id = :id FOR NO KEY UPDATE),
 noted AS (
   UPDATE articles a SET
     state = :state, stage = :stage, round = :round, reason = :reason,
     channel = CASE WHEN CAST(:channel AS varchar) = '' THEN a.channel ELSE :channel END,
+    priority = CASE WHEN coalesce(a.progress->>'priority', a.plan->>'priority')::integer <> :priority
+      THEN :priority ELSE a.priority END,
     progress = CAST(:progress AS json), updated_at = clock_timestamp(),
     ended_at = CASE WHEN :ended THEN coalesce(a.ended_at, clock_timestamp()) END
   WHERE a.tenant_id = :tenant AND a.id = :id)
@@ -197,11 +199,14 @@ async def enter(scope: Scope, step: Step, *, channel: str, attempt: int) -> None
 
 
 async def note(scope: Scope, article_id: str, progress: Progress) -> None:
-    """Where the workflow says it is; an event when state, stage or reason changed."""
+    """Where the workflow says it is; an event when state, stage or reason changed.
+
+    Its priority counts only where it has changed since the last note: the row's may be newer.
+    """
     values = {
         "tenant": scope.tenant_id,
         "id": article_id,
-        **progress.model_dump(mode="json", include={"state", "stage", "round", "reason", "channel"}),
+        **progress.model_dump(mode="json", include={"state", "stage", "round", "reason", "channel", "priority"}),
         "progress": progress.model_dump_json(),
         "ended": progress.state.ended,
     }

@@ -162,12 +162,6 @@ async def reserve(scope: Scope | OperatorScope, channel: str, *, max_wait: timed
     return _barred(standing) or _crowded(standing) or Slot(fire_at=standing.now, wait=timedelta())
 
 
-async def barred(scope: Scope | OperatorScope, channel: str) -> Closed | None:
-    """A pause, a hold or a stop that stands now, for whoever already has a slot."""
-    standing = (await scope.sql.execute(_STANDING, {"name": channel})).one_or_none()
-    return _barred(standing) if standing is not None else None
-
-
 async def is_open(op: OperatorScope, channel: str) -> bool:
     """Whether a slot taken earlier may still be used: no hold, pause or stop came meanwhile."""
     return bool((await op.sql.execute(_IS_OPEN, {"name": channel})).scalar_one_or_none())

@@ -58,6 +58,11 @@ async def get(scope: Scope, manifest_id: str) -> Manifest:
     return await _manifest(scope, manifest_id, tuple(Prompt(**row._asdict()) for row in rows))
 
 
+async def head(scope: Scope, manifest_id: str) -> Manifest:
+    """Without its questions. NotFound."""
+    return await _manifest(scope, manifest_id, ())
+
+
 async def with_prompt(scope: Scope, manifest_id: str, prompt_id: str) -> Manifest:
     """The manifest with this question alone. NotFound when it has none of that id."""
     prompt = await find_prompt(scope, manifest_id, prompt_id)

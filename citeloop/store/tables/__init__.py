@@ -10,6 +10,7 @@ from citeloop.store.tables.buying import (
     SiteTable,
     UsageTable,
 )
+from citeloop.store.tables.doors import ApiKeyTable, BrandHandleTable, IdempotencyKeyTable
 from citeloop.store.tables.measuring import ManifestTable, PromptTable, SampleTable
 from citeloop.store.tables.publishing import CallbackTable, PublicationTable
 from citeloop.store.tables.work import (
@@ -29,7 +30,9 @@ METADATA = SQLModel.metadata
 
 __all__ = [
     "METADATA",
+    "ApiKeyTable",
     "ArticleTable",
+    "BrandHandleTable",
     "BrandTable",
     "CallbackTable",
     "CampaignTable",
@@ -40,6 +43,7 @@ __all__ = [
     "DraftTable",
     "EventTable",
     "FaultTable",
+    "IdempotencyKeyTable",
     "ManifestTable",
     "PictureTable",
     "PromptTable",

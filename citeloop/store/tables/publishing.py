@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKeyConstraint, UniqueConstraint
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
 from citeloop.store.tables.columns import moment
@@ -13,6 +13,7 @@ class PublicationTable(SQLModel, table=True):
     __table_args__ = (
         ForeignKeyConstraint(["tenant_id", "article_id"], ["articles.tenant_id", "articles.id"]),
         UniqueConstraint("tenant_id", "article_id", "site"),
+        Index("publications_newest", "tenant_id", "created_at", "id"),
     )
 
     tenant_id: str = Field(primary_key=True)

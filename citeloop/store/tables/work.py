@@ -133,7 +133,7 @@ class EventTable(SQLModel, table=True):
     """What happened to an article; the application may add rows and never change one."""
 
     __tablename__ = "article_events"
-    __table_args__ = (_of_article(),)
+    __table_args__ = (_of_article(), Index("events_written", "tenant_id", "written_in"))
 
     tenant_id: str = Field(primary_key=True)
     article_id: str = Field(primary_key=True)
@@ -143,6 +143,8 @@ class EventTable(SQLModel, table=True):
     stage: str
     state: str
     detail: str
+    written_in: int = Field(sa_type=BigInteger)
+    """The transaction that wrote it: the order in which events become visible."""
 
 
 class DraftTable(SQLModel, table=True):
