@@ -127,7 +127,7 @@ class BookkeepingActivities(stages.Bookkeeping):
 
 async def _census(scope: Scope, campaign_id: str) -> Census:
     counted = await articles.census(scope, campaign_id)
-    return Census(waiting=counted.waiting, active=counted.active, open=counted.open)
+    return Census(waiting=counted.waiting, active=counted.active, open=counted.waiting + counted.open)
 
 
 async def _write(scope: Scope, change: CampaignChange) -> None:

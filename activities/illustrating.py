@@ -5,11 +5,10 @@ import hashlib
 
 from temporalio import activity
 
-from activities import failures
 from activities.heartbeat import beating
 from activities.till import Till, Turn, is_last_resort, open_till, policy_of, purchase_id
 from citeloop.channels.illustrators.card import TitleCard
-from citeloop.channels.outside import ChannelGone, Outside
+from citeloop.channels.outside import Outside
 from citeloop.channels.ports import Call, PictureBrief, PictureFile
 from citeloop.models.brand import Brand
 from citeloop.models.plan import Plan
@@ -27,7 +26,7 @@ class IllustratingActivities(stages.Illustrating):
     def __init__(self, database: Database, outside: Outside) -> None:
         self._database = database
         self._outside = outside
-        self._till = Till(database)
+        self._till = Till(database, outside)
 
     @activity.defn(name="illustrating.illustrate")
     async def illustrate(self, step: Step) -> Picture | Held | Waiting:
@@ -41,12 +40,8 @@ class IllustratingActivities(stages.Illustrating):
                     return turn
                 brand = await brands.get(scope, turn.plan.brand_id)
                 brief = await _brief(scope, step, turn.plan, brand)
-            try:
-                illustrator = self._outside.illustrator(step.route)
-            except ChannelGone as error:
-                raise failures.gone(step.route) from error
             file = await self._till.buy(
-                lambda call: illustrator.illustrate(brief, call),
+                lambda call: self._outside.illustrator(step.route).illustrate(brief, call),
                 Call(purchase_id=purchase, policy=policy_of(turn.plan, step)),
                 tenant_id=step.tenant_id,
                 article_id=step.article_id,

@@ -27,7 +27,7 @@ class MonitoringActivities(stages.Monitoring):
     def __init__(self, database: Database, outside: Outside) -> None:
         self._database = database
         self._outside = outside
-        self._till = Till(database)
+        self._till = Till(database, outside)
 
     @activity.defn(name="monitoring.sample")
     async def sample(self, step: SampleStep) -> Sampled | Held | Waiting:
@@ -46,13 +46,12 @@ class MonitoringActivities(stages.Monitoring):
     async def _ask(self, step: SampleStep, manifest: Manifest, slot: Slot | Closed) -> Sampled | Waiting:
         [prompt] = manifest.prompts
         try:
-            engine = self._outside.engine(step.engine)
             policy = self._outside.channel(step.engine).policy_for(Stage.MONITOR)
         except ChannelGone as error:
             raise failures.gone(step.engine) from error
         try:
             answer = await self._till.buy(
-                lambda call: engine.ask(prompt.text, prompt.locale, call),
+                lambda call: self._outside.engine(step.engine).ask(prompt.text, prompt.locale, call),
                 Call(purchase_id=purchase_id(step), policy=policy),
                 tenant_id=step.tenant_id,
                 article_id=step.article_id,

@@ -1,16 +1,19 @@
 """From an approved draft to the post a site receives, bound to the digest that was approved."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from citeloop.channels.outside import ChannelGone, Outside
-from citeloop.channels.ports import PictureFile, Post
+from citeloop.channels.ports import Ability, PictureFile, Post
 from citeloop.models import ids
-from citeloop.models.plan import CallPolicy, Stage
+from citeloop.models.brand import Brand
+from citeloop.models.plan import CallPolicy, Plan, Stage
 from citeloop.models.record import Record
 from citeloop.models.work import Action, PublicationState, Receipt, Step
 from citeloop.rules import rendering
 from citeloop.store.database import Scope
-from citeloop.store.repositories import articles, decisions, drafts, pictures, publications
+from citeloop.store.repositories import articles, brands, decisions, drafts, pictures, publications
+from citeloop.store.repositories.drafts import StoredDraft
+from citeloop.store.repositories.pictures import StoredPicture
 from citeloop.store.repositories.publications import Publication
 
 
@@ -45,33 +48,55 @@ async def prepare(scope: Scope, step: Step, outside: Outside, callback_base: str
         marker=marker,
         digest=stored.draft.digest,
     )
-    page = rendering.page(stored.body)
-    picture = await pictures.find(scope, step.article_id)
-    post = Post(
-        marker=marker,
-        slug=rendering.slug(stored.draft.title, step.article_id, plan.locale),
-        title=stored.draft.title,
-        html=page.html,
-        excerpt=page.excerpt,
-        locale=plan.locale,
-        picture=PictureFile(
-            data=picture.data,
-            media_type=picture.media_type,
-            width=picture.width,
-            height=picture.height,
-            credit=picture.credit,
-        )
-        if picture is not None
-        else None,
-        picture_alt=picture.alt if picture is not None else "",
-        callback_url=f"{callback_base}/v1/callbacks/{publication.token}" if callback_base else "",
-    )
+    post = _written(plan, await brands.get(scope, plan.brand_id), stored, publication)
+    abilities = outside.abilities(step.route)
+    if Ability.JSON_LD not in abilities:
+        post = post.model_copy(update={"json_ld": ""})
+    if callback_base and Ability.CALLBACK in abilities:
+        post = post.model_copy(update={"callback_url": f"{callback_base}/v1/callbacks/{publication.token}"})
+    post = _illustrated(post, await pictures.find(scope, step.article_id))
+    post = post.model_copy(update={"tags": site.tags, "categories": site.categories, "author": site.author})
     return Prepared(
         post=post,
         publication=publication,
         policy=plan.route(Stage.PUBLISH, step.route).policy,
         max_server_time=site.max_server_time,
     )
+
+
+def _written(plan: Plan, brand: Brand, stored: StoredDraft, publication: Publication) -> Post:
+    page = rendering.page(stored.body)
+    first_sent = publication.sent_at or datetime.now(UTC)
+    return Post(
+        marker=publication.marker,
+        slug=rendering.slug(stored.draft.title, plan.article_id, plan.locale),
+        title=stored.draft.title,
+        html=page.html,
+        excerpt=page.excerpt,
+        locale=plan.locale,
+        json_ld=rendering.json_ld(
+            stored.body,
+            locale=plan.locale,
+            brand=brand.entity.name,
+            homepage=brand.homepage,
+            published_at=first_sent,
+            sources=tuple(dict.fromkeys(fact.source_url for fact in brand.facts if fact.source_url in stored.body)),
+        ),
+        published_at=first_sent,
+    )
+
+
+def _illustrated(post: Post, picture: StoredPicture | None) -> Post:
+    if picture is None:
+        return post
+    file = PictureFile(
+        data=picture.data,
+        media_type=picture.media_type,
+        width=picture.width,
+        height=picture.height,
+        credit=picture.credit,
+    )
+    return post.model_copy(update={"picture": file, "picture_alt": picture.alt})
 
 
 def _refused(step: Step, reason: str) -> Receipt:

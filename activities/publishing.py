@@ -14,16 +14,18 @@ from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.outside import Outside
 from citeloop.channels.ports import Call, Placed, Publisher, Undecidable
 from citeloop.models.work import Held, PublicationState, Receipt, Step, Waiting
-from citeloop.store.database import Database
+from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import articles, callbacks, publications
 from citeloop.store.repositories.publications import Fields, Publication
 from workflows import stages
 
 ON_THE_WIRE = frozenset({PublicationState.SENDING, PublicationState.UNKNOWN})
 NOT_SENT = frozenset({PublicationState.RESERVED, PublicationState.FAILED})
+UNDECIDED = ON_THE_WIRE | {PublicationState.PARKED}
 FIRST_LOOK = timedelta(seconds=1)
-LOOKS = 30
-"""Look-ups that failed until a person has to look."""
+LAST_LOOK = timedelta(minutes=5)
+LOOKS_FOR = timedelta(hours=2)
+"""How long a site that cannot be asked is asked again, until a person has to look."""
 
 
 class PublishingActivities(stages.Publishing):
@@ -48,9 +50,9 @@ class PublishingActivities(stages.Publishing):
             return await self._send(step, post)
 
     async def _send(self, step: Step, post: Prepared) -> Receipt:
-        publisher = self._outside.publisher(step.route)
         call = Call(purchase_id=post.publication.id, policy=post.policy)
         try:
+            publisher = self._outside.publisher(step.route)
             placed = await publisher.look_up(post.post, call)
         except Undecidable:
             placed = None
@@ -78,6 +80,7 @@ class PublishingActivities(stages.Publishing):
                 expected={PublicationState.SENDING},
                 to=PublicationState.UNKNOWN,
                 reason=error.message,
+                sent_at=datetime.now(UTC),
             )
             return await self._current(step, look_again=datetime.now(UTC) + FIRST_LOOK)
         return await self._placed(step, post.publication, placed, expected=ON_THE_WIRE)
@@ -86,59 +89,45 @@ class PublishingActivities(stages.Publishing):
     async def reconcile(self, step: Step) -> Receipt:
         async with beating():
             async with self._database.tenant(step.tenant_id) as scope:
-                row = await publications.get(scope, step.article_id, step.route)
+                row = await _with_callbacks(scope, step)
                 post = await prepare(scope, step, self._outside, self._callback_base) if row is not None else None
             if row is None:
                 return Receipt(publication_id="", site=step.route, state=PublicationState.RESERVED)
-            if row.state not in ON_THE_WIRE and row.state is not PublicationState.PARKED:
+            if row.state not in UNDECIDED:
                 return _receipt(row)
             if not isinstance(post, Prepared):
-                return _receipt(row)
+                return await self._park(step, row, post.reason if post is not None else "")
             return await self._looked_up(step, post, row)
 
     async def _looked_up(self, step: Step, post: Prepared, row: Publication) -> Receipt:
         """Found: ours. Twice not found, the second time after the site's longest: provably absent."""
-        wire = ON_THE_WIRE | {PublicationState.PARKED}
         call = Call(purchase_id=row.id, policy=post.policy)
-        looks = row.look_ups + 1
         try:
             placed = await self._outside.publisher(step.route).look_up(post.post, call)
         except Undecidable as undecidable:
             reason = str(undecidable) or "the site cannot be asked whether it has the post"
-            return await self._park(step, row, looks, reason)
+            return await self._park(step, row, reason)
         except ChannelError as error:
-            if looks >= LOOKS:
-                return await self._park(step, row, looks, f"look-up failed {looks} times: {error.message}")
-            return await self._unknown(step, row, looks, error.message, delay=error.delay)
+            if datetime.now(UTC) - _in_doubt_since(row) > LOOKS_FOR:
+                return await self._park(step, row, f"every look-up failed: {error.message}")
+            return await self._in_doubt(step, row, row.look_ups, error.message, delay=error.delay)
         if placed is not None:
-            return await self._placed(step, row, placed, expected=wire)
+            return await self._placed(step, row, placed, expected=UNDECIDED)
+        looks = row.look_ups + 1
         settled = (row.sent_at or row.updated_at) + post.max_server_time
         if row.state is PublicationState.SENDING:
             settled += post.policy.total
         if looks >= 2 and datetime.now(UTC) >= settled:  # noqa: PLR2004 - the law says two
             reason = f"absent in {looks} look-ups, the last after {post.max_server_time.total_seconds():g} s"
-            await self._advance(step, row, expected=wire, to=PublicationState.RESERVED, reason=reason, look_ups=0)
+            await self._advance(step, row, expected=UNDECIDED, to=PublicationState.RESERVED, reason=reason, look_ups=0)
             return await self._current(step)
-        return await self._unknown(step, row, looks, row.reason or "not there yet", settled=settled)
+        return await self._in_doubt(step, row, looks, row.reason or "not there yet", settled=settled)
 
     @activity.defn(name="publishing.inbox")
     async def inbox(self, step: Step) -> Receipt:
         async with beating():
             async with self._database.tenant(step.tenant_id) as scope:
-                row = await publications.get(scope, step.article_id, step.route)
-                assert row is not None
-                for event in await callbacks.pending(scope, row.id):
-                    if event.type == "article.published":
-                        await publications.advance(
-                            scope,
-                            row.id,
-                            expected={PublicationState.SENT, *ON_THE_WIRE},
-                            to=PublicationState.PUBLISHED,
-                            remote_id=event.remote_id,
-                            url=event.url,
-                        )
-                await callbacks.delivered(scope, row.id)
-                row = await publications.get(scope, step.article_id, step.route)
+                row = await _with_callbacks(scope, step)
                 assert row is not None
                 overdue = row.deadline is not None and datetime.now(UTC) >= row.deadline
                 if row.state is PublicationState.SENT and overdue:
@@ -182,12 +171,11 @@ class PublishingActivities(stages.Publishing):
         delay = error.delay or NO_DELAY_GIVEN
         return await self._current(step, look_again=None if final else datetime.now(UTC) + delay)
 
-    async def _park(self, step: Step, row: Publication, looks: int, reason: str) -> Receipt:
-        wire = ON_THE_WIRE | {PublicationState.PARKED}
-        await self._advance(step, row, expected=wire, to=PublicationState.PARKED, reason=reason, look_ups=looks)
+    async def _park(self, step: Step, row: Publication, reason: str) -> Receipt:
+        await self._advance(step, row, expected=UNDECIDED, to=PublicationState.PARKED, reason=reason)
         return await self._current(step)
 
-    async def _unknown(
+    async def _in_doubt(
         self,
         step: Step,
         row: Publication,
@@ -197,10 +185,13 @@ class PublishingActivities(stages.Publishing):
         delay: timedelta | None = None,
         settled: datetime | None = None,
     ) -> Receipt:
-        wire = ON_THE_WIRE | {PublicationState.PARKED}
-        await self._advance(step, row, expected=wire, to=PublicationState.UNKNOWN, reason=reason, look_ups=looks)
-        again = datetime.now(UTC) + (delay or min(FIRST_LOOK * 2**looks, timedelta(minutes=5)))
-        if settled is not None and looks >= 1 and again < settled <= again + timedelta(minutes=5):
+        """Look again after as long as it has been in doubt. SENDING stays: a lost worker may still be sending."""
+        sending = row.state is PublicationState.SENDING
+        state = PublicationState.SENDING if sending else PublicationState.UNKNOWN
+        await self._advance(step, row, expected=UNDECIDED, to=state, reason=reason, look_ups=looks)
+        now = datetime.now(UTC)
+        again = now + (delay or min(max(FIRST_LOOK, now - _in_doubt_since(row)), LAST_LOOK))
+        if settled is not None and now < settled < again:
             again = settled
         return await self._current(step, look_again=again)
 
@@ -221,6 +212,32 @@ class PublishingActivities(stages.Publishing):
             row = await publications.get(scope, step.article_id, step.route)
         assert row is not None
         return _receipt(row, look_again)
+
+
+async def _with_callbacks(scope: Scope, step: Step) -> Publication | None:
+    """The publication after what its site has said; a callback counts however late it comes."""
+    row = await publications.get(scope, step.article_id, step.route)
+    if row is None:
+        return None
+    for event in await callbacks.pending(scope, row.id):
+        if event.type == "article.published":
+            await publications.advance(
+                scope,
+                row.id,
+                expected={PublicationState.SENT, *UNDECIDED},
+                to=PublicationState.PUBLISHED,
+                remote_id=event.remote_id,
+                url=event.url,
+                reason="",
+            )
+    await callbacks.delivered(scope, row.id)
+    return await publications.get(scope, step.article_id, step.route)
+
+
+def _in_doubt_since(row: Publication) -> datetime:
+    """When the reply, or the callback, failed to come."""
+    sent_at = row.sent_at or row.updated_at
+    return max(sent_at, row.deadline or sent_at)
 
 
 async def _finished(work: Awaitable[Receipt]) -> Receipt:

@@ -1,6 +1,7 @@
 """Buying one answer: holds, the purchase kept earlier, and the channel's turn come before any call."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
@@ -9,6 +10,7 @@ from temporalio import activity
 
 from activities import failures
 from citeloop.channels.errors import ChannelError, Fault
+from citeloop.channels.outside import ChannelGone, Outside
 from citeloop.channels.ports import Call
 from citeloop.models.plan import CallPolicy, Plan
 from citeloop.models.record import Record
@@ -66,8 +68,9 @@ async def look(scope: Scope | OperatorScope, channel: str) -> Slot | Closed:
 class Till:
     """Makes the call and says what its failure means for the purchase, the channel and the article."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, outside: Outside) -> None:
         self._database = database
+        self._outside = outside
 
     async def buy(
         self,
@@ -82,20 +85,26 @@ class Till:
     ) -> Reply | Waiting:
         """Wait for the turn, then call once.
 
+        request: also takes the channel's key from the environment, so that a missing one is like a wrong one.
         slot: the first look at the channel.
         last_resort: the plan names no further channel, so money and keys are waited for instead.
         """
-        waiting = await self._turn(channel, slot)
-        if waiting is not None:
-            return waiting
         try:
+            self._outside.channel(channel)
+            waiting = await self._turn(channel, slot)
+            if waiting is not None:
+                return waiting
             reply = await request(call)
+        except ChannelGone as error:
+            raise failures.gone(channel) from error
         except ChannelError as error:
             return await self._failed(
                 error, call, tenant_id=tenant_id, article_id=article_id, channel=channel, last_resort=last_resort
             )
-        async with self._database.operator() as op:
-            await channels.counted(op, channel, calls=1)
+        # A lost count is nothing; the answer in hand is paid for.
+        with contextlib.suppress(StoreUnavailable):
+            async with self._database.operator() as op:
+                await channels.counted(op, channel, calls=1)
         return reply
 
     async def _turn(self, channel: str, slot: Slot | Closed) -> Waiting | None:

@@ -2,10 +2,9 @@
 
 from temporalio import activity
 
-from activities import failures
 from activities.heartbeat import beating
 from activities.till import Till, Turn, is_last_resort, open_till, policy_of, purchase_id
-from citeloop.channels.outside import ChannelGone, Outside
+from citeloop.channels.outside import Outside
 from citeloop.channels.ports import Call, Completion, Messages
 from citeloop.models import ids
 from citeloop.models.plan import Plan
@@ -21,7 +20,7 @@ class WritingActivities(stages.Writing):
     def __init__(self, database: Database, outside: Outside) -> None:
         self._database = database
         self._outside = outside
-        self._till = Till(database)
+        self._till = Till(database, outside)
 
     @activity.defn(name="writing.generate")
     async def generate(self, step: Step) -> Draft | Held | Waiting:
@@ -41,12 +40,8 @@ class WritingActivities(stages.Writing):
                 if not isinstance(turn, Turn):
                     return turn
                 messages = await self._messages(scope, step, turn.plan)
-            try:
-                writer = self._outside.writer(step.route)
-            except ChannelGone as error:
-                raise failures.gone(step.route) from error
             completion = await self._till.buy(
-                lambda call: writer.write(messages, call),
+                lambda call: self._outside.writer(step.route).write(messages, call),
                 Call(purchase_id=purchase, policy=policy_of(turn.plan, step)),
                 tenant_id=step.tenant_id,
                 article_id=step.article_id,

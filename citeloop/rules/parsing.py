@@ -102,6 +102,9 @@ def _rows(text: str, filename: str) -> Iterator[tuple[int, list[str]]]:
             yield reader.line_num, [cell.strip() for cell in row]
     except csv.Error as error:
         where = f"{filename} line {reader.line_num}"
+        if "field limit" in str(error):
+            problem = f"holds a text of more than {csv.field_size_limit()} characters"
+            raise RequestError(where, problem, f"{MAX_KEYWORD} are allowed") from None
         raise RequestError(where, f"is no CSV ({error})", "close every quotation mark") from None
 
 

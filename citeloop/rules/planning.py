@@ -93,16 +93,27 @@ def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
             yield from _texts(item, f"{path}[{place}]")
 
 
-def _check_texts(request: CampaignRequest, brand: Brand) -> None:
+def check_brand(brand: Brand) -> None:
+    """RequestError for texts that are too long, alone or together, and for a brand without facts."""
     total = 0
-    for path, text in (*_texts(request, ""), *_texts(brand, "brand")):
-        total += len(text) if path.startswith("brand") else 0
-        if len(text) > MAX_FIELD:
-            raise RequestError(path, f"has {len(text)} characters", f"{MAX_FIELD} are allowed: shorten it")
+    for path, text in _texts(brand, "brand"):
+        total += len(text)
+        _check_length(path, text)
     if total > MAX_BRAND:
         raise RequestError("brand", f"its texts have {total} characters", f"{MAX_BRAND} are allowed: split it")
     if not brand.facts:
         raise RequestError("brand.facts", "the brand has no facts", "add at least one fact with its public source_url")
+
+
+def _check_texts(request: CampaignRequest, brand: Brand) -> None:
+    for path, text in _texts(request, ""):
+        _check_length(path, text)
+    check_brand(brand)
+
+
+def _check_length(path: str, text: str) -> None:
+    if len(text) > MAX_FIELD:
+        raise RequestError(path, f"has {len(text)} characters", f"{MAX_FIELD} are allowed: shorten it")
 
 
 def _check_keywords(lines: Sequence[KeywordLine]) -> None:

@@ -163,15 +163,18 @@ def questions(markdown: str) -> tuple[Question, ...]:
 def json_ld(
     markdown: str,
     *,
-    url: str,
     locale: str,
     brand: str,
     homepage: str,
+    url: str = "",
     published_at: datetime | None = None,
     image_url: str = "",
     sources: Sequence[str] = (),
 ) -> str:
-    """schema.org Article, and FAQPage where headings ask questions; safe inside a script element."""
+    """schema.org Article, and FAQPage where headings ask questions; safe inside a script element.
+
+    url, image_url: where they are known already; else the publisher that learns them writes them in.
+    """
     title, body = split_title(markdown)
     organization = {"@type": "Organization", "name": brand, "url": homepage}
     article: dict[str, object] = {
@@ -181,8 +184,9 @@ def json_ld(
         "inLanguage": locale,
         "author": organization,
         "publisher": organization,
-        "mainEntityOfPage": url,
     }
+    if url:
+        article["mainEntityOfPage"] = url
     if published_at is not None:
         article["datePublished"] = published_at.isoformat()
     if image_url:

@@ -1,0 +1,250 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from activities.bookkeeping import BookkeepingActivities
+from citeloop.models import ids
+from citeloop.models.plan import Plan, Stage, State
+from citeloop.models.work import Measurement, Progress
+from citeloop.store.repositories import articles, campaigns
+from tests.activities.workshop import Workshop, environment
+from workflows.client import start_article
+from workflows.stages import CampaignBrief, CampaignChange, CampaignRef, Census, Note, Page, SampleQuery
+
+LINES = (("late", 4), ("first", 1), ("second", 2), ("third", 2))
+
+
+@pytest.fixture
+async def keeper(workshop: Workshop, client: Client) -> AsyncIterator[BookkeepingActivities]:
+    """No worker serves the workflows that it starts; they are ended with the test."""
+    yield BookkeepingActivities(workshop.database, client)
+    await end_all(client, workshop.tenant.id)
+
+
+async def end_all(client: Client, tenant_id: str) -> None:
+    async for execution in client.list_workflows(f"CiteLoopTenant = '{tenant_id}' AND ExecutionStatus = 'Running'"):
+        with contextlib.suppress(RPCError):  # ended by the test itself a moment ago
+            await client.get_workflow_handle(execution.id).terminate()
+
+
+async def started(workshop: Workshop, campaign_id: str) -> list[str]:
+    """Keywords of the started articles."""
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        views = await articles.list_(scope, campaign_id=campaign_id, state=None, after=None, limit=50)
+    return sorted(view.keyword for view in views if view.started_at is not None)
+
+
+def page(workshop: Workshop, campaign_id: str, window: int) -> Page:
+    return Page(tenant_id=workshop.tenant.id, campaign_id=campaign_id, window=window)
+
+
+def word(workshop: Workshop, campaign_id: str, change: Any, **fields: Any) -> CampaignChange:
+    return CampaignChange(tenant_id=workshop.tenant.id, campaign_id=campaign_id, change=change, **fields)
+
+
+async def heard(client: Client, plan: Plan) -> list[str]:
+    """Names of the signals in an article's history."""
+    handle = client.get_workflow_handle(ids.workflow_id(plan.tenant_id, plan.article_id))
+    return [
+        event.workflow_execution_signaled_event_attributes.signal_name
+        async for event in handle.fetch_history_events()
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+    ]
+
+
+async def test_articles_are_admitted_by_priority_then_in_order_as_the_window_allows(
+    workshop: Workshop, keeper: BookkeepingActivities
+) -> None:
+    campaign_id, _ = await workshop.campaign(*LINES)
+    census = await workshop.run(keeper.admit, page(workshop, campaign_id, 2))
+    assert census == Census(waiting=2, active=2, open=4)
+    assert await started(workshop, campaign_id) == ["first", "second"]
+    assert await workshop.run(keeper.admit, page(workshop, campaign_id, 2)) == census
+    assert await started(workshop, campaign_id) == ["first", "second"]
+    await workshop.run(keeper.admit, page(workshop, campaign_id, 3))
+    assert await started(workshop, campaign_id) == ["first", "second", "third"]
+
+
+async def test_an_article_whose_start_was_not_recorded_is_started_once(
+    workshop: Workshop, keeper: BookkeepingActivities, client: Client
+) -> None:
+    campaign_id, plans = await workshop.campaign(("only", 3))
+    run_id = await start_article(client, plans["only"])
+    await workshop.run(keeper.admit, page(workshop, campaign_id, 5))
+    described = await client.get_workflow_handle(
+        ids.workflow_id(workshop.tenant.id, plans["only"].article_id)
+    ).describe()
+    assert described.run_id == run_id
+    assert await started(workshop, campaign_id) == ["only"]
+
+
+async def test_two_admissions_at_once_start_each_article_once(
+    workshop: Workshop, keeper: BookkeepingActivities, client: Client
+) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+    await asyncio.gather(*(workshop.run(keeper.admit, page(workshop, campaign_id, 4)) for _ in range(2)))
+    assert len(await started(workshop, campaign_id)) == 4
+    for plan in plans.values():
+        handle = client.get_workflow_handle(ids.workflow_id(plan.tenant_id, plan.article_id))
+        described = await handle.describe()
+        assert described.typed_search_attributes
+
+
+async def test_a_held_campaign_admits_nothing(workshop: Workshop, keeper: BookkeepingActivities) -> None:
+    campaign_id, _ = await workshop.campaign(*LINES)
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        await campaigns.hold(scope, campaign_id, "budget")
+    assert (await workshop.run(keeper.admit, page(workshop, campaign_id, 4))).active == 0
+    assert await started(workshop, campaign_id) == []
+
+
+async def test_a_pause_is_written_first_and_then_told_to_every_open_article(
+    workshop: Workshop, keeper: BookkeepingActivities, client: Client
+) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+    await workshop.run(keeper.admit, page(workshop, campaign_id, 3))
+    told = await workshop.run(keeper.change, word(workshop, campaign_id, "pause", reason="budget"))
+    assert told == 3
+    for keyword in ("first", "second", "third"):
+        assert await heard(client, plans[keyword]) == ["pause"]
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        held = await campaigns.find_hold(scope, campaign_id)
+    assert held is not None
+    assert held.reason == "budget"
+    assert await workshop.run(keeper.change, word(workshop, campaign_id, "resume")) == 3
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        assert await campaigns.find_hold(scope, campaign_id) is None
+
+
+async def test_a_broadcast_goes_on_from_its_heartbeat(
+    workshop: Workshop, keeper: BookkeepingActivities, client: Client
+) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+    await workshop.run(keeper.admit, page(workshop, campaign_id, 4))
+    beats: list[tuple[Any, ...]] = []
+    first = environment()
+    first.on_heartbeat = lambda *details: beats.append(details)
+    change = word(workshop, campaign_id, "prioritise", priority=1)
+    assert await first.run(keeper.change, change) == 4
+    order = sorted(plan.article_id for plan in plans.values())
+    assert beats == [(article_id, n) for n, article_id in enumerate(order, 1)]
+    again = environment(attempt=2, details=(order[1], 2))
+    assert await again.run(keeper.change, change) == 4
+    by_id = {plan.article_id: plan for plan in plans.values()}
+    assert [len(await heard(client, by_id[article_id])) for article_id in order] == [1, 1, 2, 2]
+
+
+async def test_an_article_that_has_no_run_any_more_is_passed_over(
+    workshop: Workshop, keeper: BookkeepingActivities, client: Client
+) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+    await workshop.run(keeper.admit, page(workshop, campaign_id, 4))
+    await client.get_workflow_handle(ids.workflow_id(workshop.tenant.id, plans["first"].article_id)).terminate()
+    assert await workshop.run(keeper.change, word(workshop, campaign_id, "pause")) == 3
+
+
+async def test_a_cancel_ends_what_never_started_and_tells_the_rest(
+    workshop: Workshop, keeper: BookkeepingActivities, client: Client
+) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+    await workshop.run(keeper.admit, page(workshop, campaign_id, 1))
+    assert await workshop.run(keeper.change, word(workshop, campaign_id, "cancel", reason="wrong brand")) == 1
+    assert await heard(client, plans["first"]) == ["cancel"]
+    ref = CampaignRef(tenant_id=workshop.tenant.id, campaign_id=campaign_id)
+    assert await workshop.run(keeper.census, ref) == Census(waiting=0, active=1, open=1)
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        campaign = await campaigns.get(scope, campaign_id)
+    assert campaign is not None
+    assert (campaign.state, campaign.counts[State.CANCELLED]) == (State.CANCELLED, 3)
+
+
+async def test_the_window_counts_neither_the_produced_nor_those_that_wait_for_a_person(
+    workshop: Workshop, keeper: BookkeepingActivities
+) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+    await workshop.run(keeper.admit, page(workshop, campaign_id, 4))
+    for keyword, state in (("first", State.PUBLISHED), ("second", State.REVIEW), ("third", State.MEASURED)):
+        progress = Progress(state=state, stage=Stage.MONITOR)
+        note = Note(tenant_id=workshop.tenant.id, article_id=plans[keyword].article_id, progress=progress)
+        await workshop.run(keeper.note, note)
+    ref = CampaignRef(tenant_id=workshop.tenant.id, campaign_id=campaign_id)
+    assert await workshop.run(keeper.census, ref) == Census(waiting=0, active=1, open=3)
+
+
+async def test_the_baseline_opens_the_gate_and_done_closes_the_campaign(
+    workshop: Workshop, keeper: BookkeepingActivities
+) -> None:
+    campaign_id, _ = await workshop.campaign(*LINES)
+    ref = CampaignRef(tenant_id=workshop.tenant.id, campaign_id=campaign_id)
+    assert not await workshop.run(keeper.baseline_ready, ref)
+    for change in ("baseline", "baseline", "done"):
+        assert await workshop.run(keeper.change, word(workshop, campaign_id, change)) == 0
+    assert await workshop.run(keeper.baseline_ready, ref)
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        campaign = await campaigns.get(scope, campaign_id)
+    assert campaign is not None
+    assert campaign.state == State.DONE
+
+
+async def test_the_whole_manifest_is_asked_before_and_only_the_controls_after(
+    workshop: Workshop, keeper: BookkeepingActivities
+) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+
+    async def asked(window: Any) -> list[str]:
+        found: list[str] = []
+        while True:
+            query = SampleQuery(
+                tenant_id=workshop.tenant.id, campaign_id=campaign_id, window=window, first=len(found), limit=2
+            )
+            part = await workshop.run(keeper.questions, query)
+            found += part.prompt_ids
+            if not part.more:
+                return found
+
+    before, after = await asked("baseline"), await asked("after")
+    own = {ids.prompt_id(plan.keyword, plan.locale) for plan in plans.values()}
+    assert (len(before), len(set(before)), own < set(before)) == (5, 5, True)
+    assert set(after) == set(before) - own
+
+
+async def test_the_brief_says_what_is_to_be_measured(workshop: Workshop, keeper: BookkeepingActivities) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+    plan = plans["late"]
+    brief = await workshop.run(keeper.brief, CampaignRef(tenant_id=workshop.tenant.id, campaign_id=campaign_id))
+    assert brief.engines == plan.routes[Stage.MONITOR]
+    assert (brief.monitor, brief.weight) == (plan.monitor, plan.weight)
+    short, _ = await workshop.campaign(("unmeasured", 3), stages=(Stage.GENERATE,))
+    unmeasured: CampaignBrief = await workshop.run(
+        keeper.brief, CampaignRef(tenant_id=workshop.tenant.id, campaign_id=short)
+    )
+    assert unmeasured.engines == ()
+
+
+async def test_an_article_never_measured_has_nothing_to_count(
+    workshop: Workshop, keeper: BookkeepingActivities
+) -> None:
+    plan = await workshop.article()
+    found: Measurement = await workshop.run(keeper.measure, plan)
+    assert (found.after_ok, found.after_planned, found.first_cited_days) == (0, len(plan.monitor.offsets), None)
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        view = await articles.find(scope, plan.article_id)
+    assert view is not None
+    assert view.measurement == found
+
+
+async def test_a_note_of_a_resume_lifts_the_hold(workshop: Workshop, keeper: BookkeepingActivities) -> None:
+    plan = await workshop.article()
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        await articles.hold(scope, plan.article_id, "wait")
+    note = Note(tenant_id=plan.tenant_id, article_id=plan.article_id, progress=Progress(state=State.RUNNING))
+    for lifted, held in ((False, True), (True, False)):
+        await workshop.run(keeper.note, note.model_copy(update={"lifted": lifted}))
+        async with workshop.database.tenant(workshop.tenant.id) as scope:
+            assert (await articles.find_hold(scope, plan.article_id) is not None) is held

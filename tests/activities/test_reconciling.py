@@ -1,0 +1,155 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import asyncpg
+import pytest
+from sqlalchemy import text
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from activities.reconciling import Reconciler
+from citeloop.models import ids
+from citeloop.store.repositories import articles, campaigns, channels
+from starter.embedded.postgres import EmbeddedPostgres
+from tests.activities.test_bookkeeping import end_all
+from tests.activities.workshop import Workshop
+
+AHEAD = 1.25
+"""The queue's limit stands a quarter above the rate, which the store paces exactly (ADR 0002)."""
+
+
+@pytest.fixture
+async def reconciler(workshop: Workshop, client: Client, postgres: EmbeddedPostgres) -> AsyncIterator[Reconciler]:
+    """No worker serves the workflows that it starts; they are ended with the test."""
+    owner = await asyncpg.connect(postgres.url("owner"))
+    await owner.execute(
+        "DELETE FROM channel_counts WHERE name IN (SELECT name FROM channels WHERE vanished);"
+        "DELETE FROM channels WHERE vanished"
+    )
+    await owner.close()
+    yield Reconciler(client, workshop.database)
+    await end_all(client, workshop.tenant.id)
+
+
+async def limit(workshop: Workshop, client: Client, part: str = "deepseek") -> tuple[float | None, str]:
+    """(requests per second, reason) as the server has them; None is unset."""
+    described = await client.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=client.namespace,
+            task_queue=TaskQueue(name=f"channel.{workshop.name(part)}"),
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+            report_config=True,
+        )
+    )
+    found = described.config.queue_rate_limit
+    rate = found.rate_limit.requests_per_second if found.HasField("rate_limit") else None
+    return rate, found.metadata.reason
+
+
+async def test_a_channels_rate_is_set_on_its_queue(workshop: Workshop, client: Client, reconciler: Reconciler) -> None:
+    await workshop.change_channel("deepseek", rate=Fraction(3, 2))
+    await reconciler.set_limits()
+    assert await limit(workshop, client) == (1.5 * AHEAD, "channels.toml")
+    async with workshop.database.operator() as op:
+        await channels.set_rate(op, workshop.name("deepseek"), Fraction(1, 4))
+    await reconciler.set_limits()
+    assert await limit(workshop, client) == (0.25 * AHEAD, "set by the operator")
+
+
+async def test_a_paused_and_a_held_channel_stand_still_and_go_on(
+    workshop: Workshop, client: Client, reconciler: Reconciler
+) -> None:
+    await workshop.change_channel("deepseek", rate=Fraction(2))
+    name = workshop.name("deepseek")
+    async with workshop.database.operator() as op:
+        await channels.pause(op, name, "no money")
+    await reconciler.set_limits()
+    assert await limit(workshop, client) == (0.0, "paused: no money")
+    async with workshop.database.operator() as op:
+        await channels.resume(op, name)
+        await channels.hold(op, name, until=datetime.now(UTC) + timedelta(seconds=0.5), reason="429")
+    await reconciler.set_limits()
+    held = await limit(workshop, client)
+    assert (held[0], held[1].startswith("held until"), held[1].endswith("429")) == (0.0, True, True)
+    await asyncio.sleep(0.6)
+    await reconciler.set_limits()
+    assert (await limit(workshop, client))[0] == 2.0 * AHEAD
+
+
+async def test_an_unlimited_channel_has_no_limit_even_if_it_had_one(
+    workshop: Workshop, client: Client, reconciler: Reconciler
+) -> None:
+    await reconciler.set_limits()
+    assert (await limit(workshop, client))[0] is None
+    await workshop.change_channel("deepseek", rate=Fraction(2))
+    await reconciler.set_limits()
+    await workshop.change_channel("deepseek", rate=None)
+    await reconciler.set_limits()
+    assert (await limit(workshop, client))[0] is None
+
+
+async def test_an_article_and_a_campaign_that_were_committed_but_never_started_are_started(
+    workshop: Workshop, client: Client, reconciler: Reconciler
+) -> None:
+    fresh = await workshop.article("fresh")
+    old = await workshop.article("old")
+    campaign_id, _ = await workshop.campaign(("of a campaign", 3))
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        aged = {"id": old.article_id, "campaign": campaign_id}
+        await scope.sql.execute(
+            text(
+                "UPDATE articles SET submitted_at = now() - interval '11 s' WHERE id = :id OR campaign_id = :campaign"
+            ),
+            aged,
+        )
+        await scope.sql.execute(
+            text("UPDATE campaigns SET created_at = now() - interval '11 s' WHERE id = :campaign"), aged
+        )
+    await reconciler.sweep()
+    await client.get_workflow_handle(ids.workflow_id(workshop.tenant.id, old.article_id)).describe()
+    await client.get_workflow_handle(ids.campaign_workflow_id(workshop.tenant.id, campaign_id)).describe()
+    with pytest.raises(RPCError, match="not found"):
+        await client.get_workflow_handle(ids.workflow_id(workshop.tenant.id, fresh.article_id)).describe()
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        view = await articles.find(scope, old.article_id)
+        campaign = await campaigns.get(scope, campaign_id)
+    assert view is not None
+    assert view.started_at is not None
+    assert campaign is not None
+    assert campaign.state == "running"
+
+
+class Counting(Reconciler):
+    acted = 0
+
+    async def set_limits(self) -> None:
+        self.acted += 1
+        await super().set_limits()
+
+
+async def test_only_one_of_the_fleet_acts_and_another_takes_over(
+    workshop: Workshop, client: Client, reconciler: Reconciler
+) -> None:
+    fleet = [Counting(client, workshop.database) for _ in range(3)]
+    running = [asyncio.create_task(one.run()) for one in fleet]
+    try:
+        await asyncio.sleep(1.5)
+        [leader] = [place for place, one in enumerate(fleet) if one.acted]
+        assert fleet[leader].acted >= 2
+        running[leader].cancel()
+        async with asyncio.timeout(5):
+            while sum(one.acted > 0 for one in fleet) < 2:
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(1.1)
+        assert sum(one.acted > 0 for one in fleet) == 2
+    finally:
+        for task in running:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
