@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import functools
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -29,6 +31,9 @@ from workflows.stages import (
 POLL = (1, 2, 5, 10, 30, 60)
 """Seconds between looks at the window while nothing moves; back to the first as soon as something does."""
 
+SELDOM = (300, 900)
+"""And further when all articles are admitted: what is left is to measure, for weeks."""
+
 PAGE = 50
 """Prompts asked between two looks at the window."""
 
@@ -42,22 +47,33 @@ class CampaignWorkflow:
         self._changes: list[CampaignChange] = []
         self._census: Census | None = None
         self._idle = 0
+        self._asking = False
+        self._stirred = False
+        self._applied = 0
 
     @workflow.run
     async def run(self, _: CampaignOrder) -> Census:
         brief = await workflow.execute_local_activity_method(Bookkeeping.brief, self._ref, **options.ledger())
         self._set(began_at=self._order.began_at or workflow.now(), baseline=self._order.baseline or not brief.engines)
+        measuring = asyncio.create_task(self._measure(brief))
         try:
             while not self._over(brief):
                 await self._apply_all()
-                await together([self._admit(), self._ask_baseline(brief), self._ask_controls(brief)])
-                await self._wait(brief)
+                if self._order.cancelled:
+                    measuring.cancel()
+                await self._admit()
+                await self._wait()
+                _raise_failure_of(measuring)
         except (asyncio.CancelledError, ActivityError) as error:
             if not is_cancelled_exception(error):
                 raise
+            measuring.cancel()
             await self._apply(self._change("cancel", workflow.cancellation_reason() or "cancelled"))
+            await workflow.wait([measuring])
             raise
-        await self._apply(self._change("done"))
+        await workflow.wait([measuring])
+        if not self._order.cancelled:
+            await self._apply(self._change("done"))
         assert self._census is not None
         return self._census
 
@@ -80,49 +96,65 @@ class CampaignWorkflow:
         if self._order.produced_at is None and not census.waiting and not census.active:
             self._set(produced_at=workflow.now())
 
+    async def _measure(self, brief: CampaignBrief) -> None:
+        """Beside the admission, so that neither it nor a person's word waits for an engine."""
+        await self._ask_baseline(brief)
+        for offset in self._offsets(brief)[self._order.measured :]:
+            await workflow.wait_condition(lambda: self._order.produced_at is not None)
+            await self._ask_controls(brief, (self._order.produced_at or workflow.now()) + offset)
+
     async def _ask_baseline(self, brief: CampaignBrief) -> None:
-        """One page of the manifest, control prompts included, to every engine; no page is published before."""
-        if self._order.baseline or self._order.paused or self._order.cancelled:
-            return
-        more = await self._ask(brief, "baseline", self._order.began_at or workflow.now(), self._order.asked)
-        self._set(asked=self._order.asked + PAGE)
-        self._idle = 0
-        if not more:
-            await self._apply(self._change("baseline"))
-            self._set(baseline=True)
+        """The manifest page by page, control prompts included, to every engine; nothing is published before."""
+        while not self._order.baseline:
+            async with self._in_one_run():
+                more = await self._ask(brief, "baseline", self._order.began_at or workflow.now(), self._order.asked)
+                self._set(asked=self._order.asked + PAGE)
+                if not more:
+                    await self._apply(self._change("baseline"))
+                    self._set(baseline=True)
 
-    async def _ask_controls(self, brief: CampaignBrief) -> None:
+    async def _ask_controls(self, brief: CampaignBrief, due: datetime) -> None:
         """The control prompts again, at the same offsets: without them no lift can be told from a trend."""
-        due = self._controls_due(brief)
-        if due is None or due > workflow.now() or self._order.paused or self._order.cancelled:
-            return
-        more, first = True, 0
-        while more:
-            more = await self._ask(brief, "after", due, first)
-            first += PAGE
-        self._set(measured=self._order.measured + 1)
-
-    def _controls_due(self, brief: CampaignBrief) -> datetime | None:
-        offsets = self._offsets(brief)
-        if self._order.produced_at is None or self._order.measured >= len(offsets):
-            return None
-        return self._order.produced_at + offsets[self._order.measured]
+        await asyncio.sleep(max(0.0, (due - workflow.now()).total_seconds()))
+        async with self._in_one_run():
+            more, first = True, 0
+            while more:
+                more = await self._ask(brief, "after", due, first)
+                first += PAGE
+            self._set(measured=self._order.measured + 1)
 
     def _offsets(self, brief: CampaignBrief) -> tuple[timedelta, ...]:
         return options.windows(brief.monitor) if brief.engines else ()
 
-    async def _wait(self, brief: CampaignBrief) -> None:
-        """For a word, for the next look at the window, or for the next measurement."""
-        if workflow.info().is_continue_as_new_suggested() and not self._changes:
-            workflow.continue_as_new(self._order)
-        patience = timedelta(seconds=POLL[min(self._idle, len(POLL) - 1)])
-        due = self._controls_due(brief)
-        if due is not None:
-            patience = max(timedelta(0), min(patience, due - workflow.now()))
+    async def _wait(self) -> None:
+        """For a word, for a measurement that is over, or for the next look at the window."""
+        looks = POLL if self._census is not None and self._census.waiting else (*POLL, *SELDOM)
+        patience = looks[min(self._idle, len(looks) - 1)]
         with contextlib.suppress(TimeoutError):
-            await workflow.wait_condition(lambda: bool(self._changes), timeout=patience)
+            await workflow.wait_condition(
+                lambda: bool(self._changes) or self._stirred or self._leaves(), timeout=patience
+            )
+        self._stirred = False
+        if self._leaves() and not self._changes:
+            workflow.continue_as_new(self._order)
+
+    def _leaves(self) -> bool:
+        """A new run is due, and no question is on its way that it would have to ask again."""
+        return workflow.info().is_continue_as_new_suggested() and not self._asking
+
+    @contextlib.asynccontextmanager
+    async def _in_one_run(self) -> AsyncIterator[None]:
+        """Begins after a pause and not on the eve of a new run; what is asked here is not cut in two by one."""
+        await workflow.wait_condition(lambda: not self._order.paused and not self._leaves())
+        self._asking = True
+        try:
+            yield
+        finally:
+            self._asking = False
+            self._stirred = True
 
     async def _ask(self, brief: CampaignBrief, window: Literal["baseline", "after"], at: datetime, first: int) -> bool:
+        """One page of questions to every engine; whether there are more."""
         query = SampleQuery(
             tenant_id=self._ref.tenant_id, campaign_id=self._ref.campaign_id, window=window, first=first, limit=PAGE
         )
@@ -153,6 +185,7 @@ class CampaignWorkflow:
     async def _sample(self, brief: CampaignBrief, engine: Route, step: SampleStep) -> None:
         config = options.campaign_sample(brief, step.tenant_id, engine, step.window)
         while True:
+            applied = self._applied
             try:
                 answer = await workflow.execute_activity_method(Monitoring.sample, step, **config)
             except ActivityError as error:
@@ -162,9 +195,14 @@ class CampaignWorkflow:
             if isinstance(answer, Waiting):
                 await asyncio.sleep(max(0.0, (answer.until - workflow.now()).total_seconds()))
             elif isinstance(answer, Held):
-                await asyncio.sleep(HOLD_CHECK.total_seconds())
+                with contextlib.suppress(TimeoutError):
+                    await workflow.wait_condition(functools.partial(self._moved_since, applied), timeout=HOLD_CHECK)
             else:
                 return
+
+    def _moved_since(self, applied: int) -> bool:
+        """Whether a word was carried out meanwhile: it may have lifted the hold."""
+        return self._applied != applied
 
     async def _apply_all(self) -> None:
         while self._changes:
@@ -174,6 +212,7 @@ class CampaignWorkflow:
         await workflow.execute_activity_method(
             Bookkeeping.change, change, **options.campaign_desk(f"{change.change} {change.reason}".strip())
         )
+        self._applied += 1
 
     def _change(
         self,
@@ -216,3 +255,10 @@ class CampaignWorkflow:
     def census(self) -> Census | None:
         """How the articles stood at the last look."""
         return self._census
+
+
+def _raise_failure_of(task: asyncio.Task[None]) -> None:
+    if task.done() and not task.cancelled():
+        error = task.exception()
+        if error is not None and not is_cancelled_exception(error):
+            raise error

@@ -29,11 +29,11 @@ from workflows.steering import CAMPAIGN, CHANNEL, PRIORITY, STAGE, STATE, TENANT
 CONNECT_PATIENCE = timedelta(seconds=5)
 
 
-async def connect(address: str | None = None, namespace: str | None = None) -> Client:
+async def connect(address: str | None = None, namespace: str | None = None, *, lazy: bool = False) -> Client:
     """A client with our converter and tracing.
 
     TEMPORAL_* variables and a client profile (TEMPORAL_PROFILE) are honoured; `address` is what to use where
-    they name none. RuntimeError when nothing answers there.
+    they name none. RuntimeError when nothing answers there; `lazy`: only when it is first used.
     """
     profile = ClientConfig.load_client_connect_config()
     target = {"target_host": address or "localhost:7233", "namespace": namespace or "default", **profile}
@@ -41,6 +41,7 @@ async def connect(address: str | None = None, namespace: str | None = None) -> C
         **target,  # type: ignore[arg-type]  # the profile's keys are connect's own
         data_converter=pydantic_data_converter,
         interceptors=[TracingInterceptor(always_create_workflow_spans=True)],
+        lazy=lazy,
     )
 
 
