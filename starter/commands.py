@@ -7,12 +7,12 @@ from temporalio.client import Client
 
 from citeloop.models.brand import Brand
 from citeloop.models.channel import Catalog
-from citeloop.models.plan import State
+from citeloop.models.plan import Plan, State
 from citeloop.models.record import Record
 from citeloop.models.request import CampaignRequest
 from citeloop.models.work import Action, Decision, Progress
-from citeloop.store.database import Database
-from citeloop.store.repositories import articles, campaigns, decisions, drafts
+from citeloop.store.database import Database, Scope
+from citeloop.store.repositories import articles, campaigns, decisions, draft_views, drafts, starting
 from citeloop.store.repositories.articles import ArticleView
 from citeloop.store.repositories.campaigns import CampaignView
 from citeloop.store.repositories.tenants import TenantRow
@@ -61,25 +61,37 @@ class Commands:
     # submitting
 
     async def submit_campaign(self, brand: Brand, request: CampaignRequest, *, key: str | None = None) -> Submitted:
-        await self._check(brand, request)
-        stored = await self._desk.campaign(brand, request, key)
-        assert stored.campaign_id is not None
-        order = CampaignOrder(tenant_id=self._tenant.id, campaign_id=stored.campaign_id, window=request.window)
-        if await self._teller.in_time(start_campaign(self._client, order)) is None:
-            return _submitted(stored, started=False)
-        if stored.new:
-            async with self._database.tenant(self._tenant.id) as scope:
-                await campaigns.note(scope, stored.campaign_id, "running")
-        return _submitted(stored, started=True)
+        return await self.start(await self.accept_campaign(brand, request, key=key), request)
 
     async def submit_article(self, brand: Brand, request: CampaignRequest, *, key: str | None = None) -> Submitted:
         """`request.keywords` holds the one keyword; its name is not used."""
+        return await self.start(await self.accept_article(brand, request, key=key), request)
+
+    async def accept_campaign(
+        self, brand: Brand, request: CampaignRequest, *, key: str | None = None, asked: str | None = None
+    ) -> Submitted:
+        """Committed, not started: that is left to `start`, and to the sweeper where `start` is never called.
+
+        asked: the digest of what the caller sent, where that is not (brand, request) itself.
+        """
+        await self._check(brand, request)
+        return _submitted(await self._desk.campaign(brand, request, key, asked))
+
+    async def accept_article(
+        self, brand: Brand, request: CampaignRequest, *, key: str | None = None, asked: str | None = None
+    ) -> Submitted:
         if len(request.keywords) != 1:
             raise CommandError("one article has one keyword", "keywords", "submit a campaign for several")
         await self._check(brand, request)
-        stored = await self._desk.article(brand, request, key)
-        started = stored.new == 0 or await self._start(stored.article_ids[0])
-        return _submitted(stored, started=started)
+        return _submitted(await self._desk.article(brand, request, key, asked))
+
+    async def start(self, accepted: Submitted, request: CampaignRequest) -> Submitted:
+        """The workflow of what was accepted, unless it was started, held or ended meanwhile."""
+        if accepted.campaign_id is None:
+            started = await self._start_new(accepted.article_ids[0])
+        else:
+            started = await self._start_campaign(accepted.campaign_id, request.window)
+        return accepted.model_copy(update={"started": started})
 
     # steering an article
 
@@ -123,6 +135,8 @@ class Commands:
         article = await self._open(article_id)
         async with self._database.tenant(self._tenant.id) as scope:
             stored = (await drafts.latest(scope, article_id)) if article.state is State.REVIEW else None
+            if stored is None and await self._said_before(scope, article_id, action, seen):
+                return effect_on(article, answered=True, message="decided before")
             if stored is None:
                 raise Conflict(f"{article.keyword!r} waits for no decision; it is {article.state}", "article", "")
             draft = stored.draft
@@ -172,7 +186,9 @@ class Commands:
         campaign = await self._open_campaign(campaign_id)
         async with self._database.tenant(self._tenant.id) as scope:
             await campaigns.hold(scope, campaign.id, None)
-            await campaigns.note(scope, campaign.id, "running")
+            await campaigns.note(scope, campaign.id, "submitted")
+        await self._start_campaign(campaign.id, campaign.request.window)  # it may have been paused before its start
+        campaign = campaign.model_copy(update={"state": "running", "hold": None})
         return await self._tell_campaign(campaign, "resume", self._word(), _none(State.PAUSED))
 
     async def cancel_campaign(self, campaign_id: str, reason: str) -> Effect:
@@ -219,14 +235,38 @@ class Commands:
 
         return await self._teller.tell_campaign(campaign, signal, argument, look, until)
 
+    async def _said_before(self, scope: Scope, article_id: str, action: Action, seen: str | None) -> bool:
+        """Whether the same word stands on the text that was seen: the answer to it was lost on its way."""
+        said = await draft_views.decisions_of(scope, article_id) if seen else []
+        return any(one.action is action and one.draft_digest == seen and one.by == self._by for one in said)
+
+    async def _start_campaign(self, campaign_id: str, window: int) -> bool:
+        async with self._database.tenant(self._tenant.id) as scope:
+            if not await starting.campaign_waits(scope, campaign_id):
+                return True
+        order = CampaignOrder(tenant_id=self._tenant.id, campaign_id=campaign_id, window=window)
+        if await self._teller.in_time(start_campaign(self._client, order)) is None:
+            return False
+        async with self._database.tenant(self._tenant.id) as scope:
+            await starting.campaign_began(scope, campaign_id)
+        return True
+
+    async def _start_new(self, article_id: str) -> bool:
+        async with self._database.tenant(self._tenant.id) as scope:
+            plan = await starting.unstarted_plan(scope, article_id)
+        return plan is None or await self._run(plan)
+
     async def _start(self, article_id: str, progress: Progress | None = None, *, again: bool = False) -> bool:
         async with self._database.tenant(self._tenant.id) as scope:
             plan = await articles.plan(scope, article_id)
+        return await self._run(plan, progress, again=again)
+
+    async def _run(self, plan: Plan, progress: Progress | None = None, *, again: bool = False) -> bool:
         run_id = await self._teller.in_time(start_article(self._client, plan, progress, again=again))
         if run_id is None:
             return False
         async with self._database.tenant(self._tenant.id) as scope:
-            await articles.started(scope, article_id, run_id)
+            await articles.started(scope, plan.article_id, run_id)
         return True
 
     async def _check(self, brand: Brand, request: CampaignRequest) -> None:
@@ -267,8 +307,8 @@ class Commands:
         return Rank(priority=priority, by=self._by)
 
 
-def _submitted(stored: Stored, *, started: bool) -> Submitted:
-    return Submitted(campaign_id=stored.campaign_id, article_ids=stored.article_ids, new=stored.new, started=started)
+def _submitted(stored: Stored) -> Submitted:
+    return Submitted(campaign_id=stored.campaign_id, article_ids=stored.article_ids, new=stored.new, started=False)
 
 
 def _is(state: State) -> Callable[[Progress], bool]:

@@ -36,12 +36,13 @@ from starter.watching import follow, views
 from workflows.client import connect
 
 DAY = timedelta(seconds=2)
-PATIENCE = 600
+PATIENCE = 300
 
 
 async def demo(home: Path, console: Console, *, keep: bool) -> bool:
     """True when everything ended as it should. The last line on stdout is one JSON object."""
     began = time.monotonic()
+    _end_in_order_on_sigterm()
     await _fresh(home)
     _isolate(home)
     parts = Parts(
@@ -133,6 +134,13 @@ async def _fresh(home: Path) -> None:
         raise Conflict(f"{home} is in use by process {holder}", "demo", "end that demo first")
     await clear(home)
     _emptied(home)
+
+
+def _end_in_order_on_sigterm() -> None:
+    """As Ctrl-C does: the stack is stopped, not left behind."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 def _emptied(home: Path) -> None:

@@ -16,6 +16,10 @@ class CommandError(Exception):
         self.remedy = remedy
 
 
+class Missing(CommandError):  # noqa: N818 - an answer, not a failure
+    """What is named is not there."""
+
+
 class NotRunning(CommandError):  # noqa: N818 - a state of the world
     """A server that the command needs does not answer."""
 

@@ -5,19 +5,19 @@ from citeloop.store.errors import NotFound
 from citeloop.store.repositories import articles, campaigns
 from citeloop.store.repositories.articles import ArticleView
 from citeloop.store.repositories.campaigns import CampaignView
-from starter.errors import CommandError
+from starter.errors import CommandError, Missing
 
 _PAGE = 200
 
 
 async def find_article(scope: Scope, ref: str) -> ArticleView:
-    """By id, unique beginning of an id, or exact keyword. CommandError when nothing or several match."""
+    """By id, unique beginning of an id, or exact keyword. Missing when nothing, CommandError when several match."""
     try:
         found = await articles.find(scope, ref)
     except NotFound as error:
         raise CommandError(str(error), "article", "`citeloop status` lists them") from None
     if found is None:
-        raise CommandError(f"{ref!r} is no article", "article", "`citeloop status` lists them")
+        raise Missing(f"{ref!r} is no article", "article", "`citeloop status` lists them")
     return found
 
 
@@ -29,5 +29,5 @@ async def find_campaign(scope: Scope, ref: str) -> CampaignView:
     page = await campaigns.list_(scope, after=None, limit=_PAGE)
     named = [c for c in page if c.name == ref] or [c for c in page if c.id.startswith(ref.upper())]
     if not named:
-        raise CommandError(f"{ref!r} is no campaign", "campaign", "`citeloop campaigns` lists them")
+        raise Missing(f"{ref!r} is no campaign", "campaign", "`citeloop campaigns` lists them")
     return max(named, key=lambda campaign: campaign.created_at)

@@ -11,9 +11,10 @@ from citeloop.models.record import Record
 from citeloop.models.request import CampaignRequest
 from citeloop.rules import planning
 from citeloop.store.database import Database, Scope
-from citeloop.store.repositories import articles, brands, campaigns, manifests
+from citeloop.store.repositories import articles, brands, campaign_views, campaigns, idempotency, manifests
 from citeloop.store.repositories.articles import NewArticle
 from citeloop.store.repositories.campaigns import NewCampaign
+from citeloop.store.repositories.idempotency import Claim
 from citeloop.store.repositories.tenants import TenantRow
 from starter.errors import Conflict
 
@@ -39,12 +40,21 @@ class Desk:
         first = request.model_copy(update={"keywords": request.keywords[:1]})
         return self._build(brand, first, brand_id="", campaign_id=None)[1][0]
 
-    async def campaign(self, brand: Brand, request: CampaignRequest, key: str | None) -> Stored:
-        """Raises RequestError, and Conflict when `key` was used for another request."""
+    async def campaign(
+        self, brand: Brand, request: CampaignRequest, key: str | None, asked: str | None = None
+    ) -> Stored:
+        """Raises RequestError, and Conflict when `key` was used for another request.
+
+        asked: the digest of what the caller sent, where that is not (brand, request) itself.
+        """
         async with self._database.tenant(self._tenant.id) as scope:
             brand_id = await brands.put(scope, brand)
-            print_ = hashlib.sha256(f"{brand_id}\n{request.model_dump_json()}".encode()).hexdigest()
+            print_ = _print(brand_id, request)
             campaign_id = ids.digest_id("campaign", self._tenant.id, key or print_)
+            if key is not None:
+                mine = Claim(fingerprint=asked or print_, campaign_id=campaign_id)
+                if (there := await _claimed(scope, key, mine)) is not None:
+                    return there
             manifest, plans = self._build(brand, request, brand_id=brand_id, campaign_id=campaign_id)
             await manifests.put(scope, manifest)
             campaign = NewCampaign(
@@ -59,14 +69,19 @@ class Desk:
                 await _same_or_conflict(scope, campaign)
             return await _submit(scope, plans, campaign_id)
 
-    async def article(self, brand: Brand, request: CampaignRequest, key: str | None) -> Stored:
+    async def article(
+        self, brand: Brand, request: CampaignRequest, key: str | None, asked: str | None = None
+    ) -> Stored:
         """One keyword by itself. The same keyword, locale and kind are the same article, unless `key` differs."""
         async with self._database.tenant(self._tenant.id) as scope:
             brand_id = await brands.put(scope, brand)
             manifest, (plan,) = self._build(brand, request, brand_id=brand_id, campaign_id=None)
-            await manifests.put(scope, manifest)
             if key is not None:
                 plan = plan.model_copy(update={"article_id": ids.digest_id("article", self._tenant.id, key)})
+                mine = Claim(fingerprint=asked or _print(brand_id, request), article_id=plan.article_id)
+                if (there := await _claimed(scope, key, mine)) is not None:
+                    return there
+            await manifests.put(scope, manifest)
             return await _submit(scope, (plan,), None)
 
     def _build(
@@ -88,6 +103,24 @@ async def _submit(scope: Scope, plans: tuple[Plan, ...], campaign_id: str | None
         scope, [NewArticle(plan=plan, position=position) for position, plan in enumerate(plans)]
     )
     return Stored(campaign_id=campaign_id, article_ids=tuple(plan.article_id for plan in plans), new=len(new))
+
+
+def _print(brand_id: str, request: CampaignRequest) -> str:
+    return hashlib.sha256(f"{brand_id}\n{request.model_dump_json()}".encode()).hexdigest()
+
+
+async def _claimed(scope: Scope, key: str, mine: Claim) -> Stored | None:
+    """What the same request under the same key has made; None when the key is ours now."""
+    there = await idempotency.claim(scope, key, mine)
+    if there is None:
+        return None
+    if there.fingerprint != mine.fingerprint:
+        raise Conflict("it was used for another request", "idempotency key", "choose a new key")
+    if there.campaign_id is None:
+        assert there.article_id is not None
+        return Stored(campaign_id=None, article_ids=(there.article_id,), new=0)
+    article_ids = await campaign_views.article_ids(scope, there.campaign_id)
+    return Stored(campaign_id=there.campaign_id, article_ids=article_ids, new=0)
 
 
 async def _same_or_conflict(scope: Scope, campaign: NewCampaign) -> None:

@@ -105,16 +105,20 @@ class Teller:
         try:
             async with asyncio.timeout(self._patience):
                 return await starting
-        except (RPCError, TimeoutError):
+        except (RPCError, RuntimeError, TimeoutError):  # RuntimeError: a lazy client's first contact
             return None
 
     async def _heard(self, handle: WorkflowHandle[Any, Any], signal: str, argument: Word | Rank | str) -> bool:
+        """False: no run is open. RPCError, in time, when Temporal does not answer."""
         try:
-            await handle.signal(signal, argument)
+            async with asyncio.timeout(self._patience):
+                await handle.signal(signal, argument)
         except RPCError as error:
             if error.status not in _UNHEARD:
                 raise
             return False
+        except (RuntimeError, TimeoutError) as error:  # RuntimeError: a lazy client's first contact
+            raise RPCError(f"no answer ({error})", RPCStatusCode.UNAVAILABLE, b"") from None
         return True
 
 

@@ -36,7 +36,7 @@ class Gauge:
     def __init__(self, client: Client, channels: Sequence[ChannelSpec]) -> None:
         self._client = client
         self._channels = [channel for channel in channels if channel.rate]
-        self._busy: dict[str, list[tuple[float, float]]] = {channel.name: [] for channel in self._channels}
+        self.busy: dict[str, list[tuple[float, float]]] = {channel.name: [] for channel in self._channels}
 
     async def run(self) -> None:
         before: dict[str, float] = {}
@@ -49,7 +49,7 @@ class Gauge:
                     continue
                 now = time.time()
                 if waiting and channel.name in before:
-                    self._busy[channel.name].append((before[channel.name], now))
+                    self.busy[channel.name].append((before[channel.name], now))
                 if waiting:
                     before[channel.name] = now
                 else:
@@ -62,9 +62,9 @@ class Gauge:
             Utilisation(
                 channel=channel.name,
                 limit=float(channel.rate or 0),
-                seconds=sum(end - begin for begin, end in self._busy[channel.name]),
+                seconds=sum(end - begin for begin, end in self.busy[channel.name]),
                 calls=sum(
-                    begin <= at < end for at in calls.get(channel.name, ()) for begin, end in self._busy[channel.name]
+                    begin <= at < end for at in calls.get(channel.name, ()) for begin, end in self.busy[channel.name]
                 ),
             )
             for channel in self._channels

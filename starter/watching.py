@@ -73,8 +73,9 @@ def stage_table(rows: Sequence[ArticleView], *, limit: int | None = None) -> Tab
     made.add_column("article", overflow="ellipsis", no_wrap=True, max_width=36)
     for stage in Stage:
         made.add_column(stage.value, justify="center")
-    for column in ("state", "channel", "reason"):
-        made.add_column(column, overflow="ellipsis", no_wrap=True)
+    for column in ("state", "channel"):
+        made.add_column(column, no_wrap=True, min_width=9)
+    made.add_column("reason", overflow="ellipsis", no_wrap=True)
     shown = sorted(rows, key=_urgency)[:limit] if limit is not None and len(rows) > limit else rows
     for row in shown:
         reason = row.hold or row.reason

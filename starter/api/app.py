@@ -1,22 +1,46 @@
 """The HTTP API: `python -m starter.api`, or the factory `create` for an ASGI server."""
 
+import importlib.metadata
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request, status
-from temporalio.service import RPCError
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from temporalio.client import Client
 
 from citeloop.channels import catalog
 from citeloop.channels.outside import Outside
 from citeloop.settings import Settings
 from citeloop.store.database import Database
-from citeloop.store.errors import StoreUnavailable
-from citeloop.store.repositories import channels
 from starter import endpoints
-from starter.api import callbacks
-from starter.api.wiring import Wiring
-from starter.connecting import connected
+from starter.api import (
+    articles,
+    brands,
+    callbacks,
+    campaigns,
+    channels,
+    dead_letters,
+    docs,
+    drafts,
+    figures,
+    health,
+    problems,
+    publications,
+    samples,
+    streams,
+)
+from starter.api.guard import Guard
+from starter.api.request_ids import RequestIds
+from starter.api.starting import Starter
+from starter.api.wiring import Wiring, database_of
+from workflows.client import connect
+
+MAX_BODY = 8 * 1024 * 1024
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
 def create() -> FastAPI:
@@ -31,34 +55,60 @@ def build(settings: Settings) -> FastAPI:
         known = catalog.load(endpoints.channels_file(settings), os.environ)
         outside = Outside(known, os.environ)
         try:
-            app.state.wiring = Wiring(database, await connected(settings), outside)
-            yield
+            async with Starter() as starter:
+                app.state.wiring = Wiring(database, await _client(settings), outside, known, starter)
+                yield
         finally:
             await outside.close()
             await database.close()
 
-    app = FastAPI(title="CiteLoop", lifespan=lifespan)
-    app.include_router(callbacks.router)
-    app.add_api_route("/healthz", healthz, tags=["health"])
-    app.add_api_route("/readyz", readyz, tags=["health"], responses={503: {}})
+    return assemble(lifespan)
+
+
+def assemble(lifespan: Lifespan | None = None) -> FastAPI:
+    """Every route; `app.state.wiring` is for the lifespan, or the caller, to set."""
+    app = FastAPI(
+        title="CiteLoop",
+        version=importlib.metadata.version("citeloop"),
+        description="From a keyword to a measured AI answer, durably.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        max_body_size=MAX_BODY,
+        generate_unique_id_function=_name,
+        separate_input_output_schemas=False,
+    )
+    for room in (
+        brands, campaigns, articles, drafts, publications, samples, figures, dead_letters, channels, streams,
+        callbacks, health, docs,
+    ):  # fmt: skip
+        app.include_router(room.router)
+    problems.install(app)
+    app.add_middleware(Guard, database=database_of)
+    app.add_middleware(RequestIds)
+    app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app
 
 
-async def healthz() -> dict[str, str]:
-    """This process answers."""
-    return {"status": "ok"}
+async def _client(settings: Settings) -> Client:
+    """Lazy: what only needs the store works while Temporal is away."""
+    address, namespace, _ = endpoints.temporal(settings)
+    return await connect(address, namespace, lazy=True)
 
 
-async def readyz(request: Request) -> dict[str, str]:
-    """Store and Temporal answer too."""
-    parts = request.app.state.wiring
-    assert isinstance(parts, Wiring)
-    try:
-        async with parts.database.operator() as operator:
-            await channels.rows(operator)
-        answers = await parts.client.service_client.check_health()
-    except (StoreUnavailable, OSError, RPCError, TimeoutError):
-        answers = False
-    if not answers:
-        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, "store or Temporal does not answer")
-    return {"status": "ready"}
+def _name(route: APIRoute) -> str:
+    return route.name
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    """FastAPI's own, with the one schema of all problems."""
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        schemas = made["components"]["schemas"]
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
+        problem = problems.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas.update(problem.pop("$defs"))
+        schemas["Problem"] = problem
+        app.openapi_schema = made
+    return app.openapi_schema

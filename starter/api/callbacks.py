@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, HTTPException, Request, status
-from pydantic import BaseModel, ConfigDict, ValidationError
+from fastapi import APIRouter, Depends, HTTPException, Path, Request, status
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from citeloop.channels import signing
 from citeloop.channels.errors import ChannelError
@@ -13,6 +13,7 @@ from citeloop.channels.outside import ChannelGone, Outside
 from citeloop.channels.signing import SignatureError
 from citeloop.store.repositories import callbacks
 from citeloop.store.repositories.callbacks import Inbound
+from starter.api.answers import problems
 from starter.api.wiring import Wiring, wiring
 from starter.telling import Teller
 
@@ -21,11 +22,15 @@ MAX_BYTES = 64 * 1024
 router = APIRouter(prefix="/v1/callbacks", tags=["callbacks"])
 
 
+Token = Annotated[str, Path(pattern="^[A-Za-z0-9_-]{1,64}$", description="From the callback's address.")]
+Text = Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")]
+
+
 class _Data(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    remote_id: str = ""
-    url: str = ""
+    remote_id: Text = ""
+    url: Text = ""
 
 
 class _Event(BaseModel):
@@ -40,10 +45,13 @@ class _Event(BaseModel):
 @router.post(
     "/{token}",
     status_code=status.HTTP_200_OK,
-    responses={401: {}, 404: {}, 413: {}, 422: {}},
+    responses={
+        200: {"content": {"application/json": {"example": {"status": "received"}}}},
+        **problems(401, 404, 413, 422, 503),
+    },
     summary="A site confirms a publication (Standard Webhooks)",
 )
-async def receive(token: str, request: Request, parts: Annotated[Wiring, Depends(wiring)]) -> dict[str, str]:
+async def receive(token: Token, request: Request, parts: Annotated[Wiring, Depends(wiring)]) -> dict[str, str]:
     body = await _body(request)
     async with parts.database.operator() as operator:
         reserved = await callbacks.reservation(operator, token)

@@ -1,14 +1,20 @@
 """What the API's requests work with; made once by the app, handed to each of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Depends, Request
+from starlette.types import Scope
 from temporalio.client import Client
 
 from citeloop.channels.outside import Outside
+from citeloop.models.channel import Catalog
 from citeloop.store.database import Database
-from starter.commands import PATIENCE
+from citeloop.store.repositories.api_keys import Holder
+from citeloop.store.repositories.tenants import TenantRow
+from starter.api.starting import Starter
+from starter.commands import PATIENCE, Commands
 
 
 @dataclass(frozen=True)
@@ -16,10 +22,54 @@ class Wiring:
     database: Database
     client: Client
     outside: Outside
+    catalog: Catalog = field(default_factory=Catalog)
+    starter: Starter = field(default_factory=Starter)
     patience: timedelta = PATIENCE
+
+
+@dataclass(frozen=True)
+class Caller:
+    """One request's key, and what it may work with."""
+
+    parts: Wiring
+    holder: Holder
+
+    @property
+    def database(self) -> Database:
+        return self.parts.database
+
+    @property
+    def tenant(self) -> TenantRow:
+        return self.holder.tenant
+
+    @property
+    def commands(self) -> Commands:
+        return Commands(
+            self.parts.client,
+            self.parts.database,
+            self.parts.catalog,
+            self.holder.tenant,
+            by=self.holder.name,
+            patience=self.parts.patience,
+        )
 
 
 def wiring(request: Request) -> Wiring:
     made = request.app.state.wiring
     assert isinstance(made, Wiring)
     return made
+
+
+def database_of(scope: Scope) -> Database:
+    made = scope["app"].state.wiring
+    assert isinstance(made, Wiring)
+    return made.database
+
+
+def caller(request: Request) -> Caller:
+    holder = request.state.holder
+    assert isinstance(holder, Holder)
+    return Caller(wiring(request), holder)
+
+
+CallerDep = Annotated[Caller, Depends(caller)]

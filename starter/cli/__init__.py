@@ -1,5 +1,6 @@
 """The `citeloop` command."""
 
+import asyncio
 import os
 import sys
 import traceback
@@ -16,10 +17,15 @@ from citeloop.rules.requests import RequestError, explained
 from citeloop.store.errors import StoreUnavailable
 from starter.cli import looking, operating, steering, submitting
 from starter.cli.channels import channels
+from starter.cli.decoding import decode
+from starter.cli.doctor import doctor
+from starter.cli.keys import keys
 from starter.cli.session import make_settings
 from starter.embedded.process import StartError
 from starter.endpoints import DATABASE_REMEDY, TEMPORAL_REMEDY
 from starter.errors import CommandError
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -50,8 +56,11 @@ for command in (
     app.command()(command)
 app.command("campaigns")(looking.show_campaigns)
 app.command("open")(looking.open_)
+app.command()(doctor)
+app.command()(decode)
 app.add_typer(channels, name="channels")
 app.add_typer(operating.db, name="db")
+app.add_typer(keys, name="key")
 
 
 def main() -> None:
@@ -72,8 +81,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """One command, errors told on stderr; returns the exit code. None takes the process's own arguments."""
     try:
         code = app(arguments, standalone_mode=False)
-    except KeyboardInterrupt:
-        return 130
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return INTERRUPTED
     except typer.TyperException as error:
         return _misused(error)
     except CommandError as error:

@@ -10,7 +10,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from citeloop.channels.outside import Outside
-from citeloop.models.channel import ChannelSpec
+from citeloop.models.channel import ChannelSpec, Tested
 from citeloop.models.plan import per_second
 from citeloop.models.record import Record
 from citeloop.settings import Settings
@@ -32,6 +32,8 @@ class Checked(Record):
     channel: str
     ok: bool
     message: str
+    tested_against: Tested
+    notes: tuple[str, ...] = ()
 
 
 class Listed(Record):
@@ -90,7 +92,10 @@ def check(
         print_json(results)
     else:
         for result in results:
-            say(f"{'ok ' if result.ok else 'BAD'} {result.channel}: {result.message}")
+            tested = f"tested against: {result.tested_against}"
+            say(f"{'ok ' if result.ok else 'BAD'} {result.channel}: {result.message} ({tested})")
+            for note in result.notes:
+                say(f"    note: {note}")
     if not all(result.ok for result in results):
         raise typer.Exit(1)
 
@@ -146,8 +151,10 @@ def _write(settings: Settings, name: str, change: Callable[[OperatorScope], Awai
 
 async def _checked(outside: Outside, channel: ChannelSpec) -> Checked:
     probe = await outside.probe(channel.name)
-    message = f"{channel.base_url} answers and takes the key" if probe.ok else probe.problem
-    return Checked(channel=channel.name, ok=probe.ok, message=message)
+    message = probe.said or probe.problem
+    return Checked(
+        channel=channel.name, ok=probe.ok, message=message, tested_against=probe.tested_against, notes=probe.notes
+    )
 
 
 async def _backlogs(settings: Settings, rows: list[ChannelRow]) -> dict[str, Backlog]:

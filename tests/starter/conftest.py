@@ -8,6 +8,7 @@ import pytest
 
 from starter import simulated
 from starter.stack import Parts, Stack
+from tests.installation import Installation, opened
 
 
 @pytest.fixture(scope="session")
@@ -15,6 +16,13 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
     home = tmp_path_factory.mktemp("installation")
     async with Stack(parts(home)) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+async def installation(stack: Stack) -> AsyncIterator[Installation]:
+    """The same stack, with its store and the sandbox's ledger at hand."""
+    async with opened(stack) as made:
+        yield made
 
 
 def parts(home: Path, *, worker: bool = True, api: bool = True) -> Parts:

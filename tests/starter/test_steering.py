@@ -193,8 +193,10 @@ async def test_a_campaign_is_paused_resumed_and_cancelled_as_a_whole(commands: C
     done = await commands.submit_campaign(files.read_brand(BRAND_FILE), request)
     assert done.campaign_id is not None
     paused = await commands.pause_campaign("steered", "stocktaking")
-    assert (paused.answered, paused.message) == (True, "done")
-    await commands.resume_campaign(done.campaign_id)
+    assert (paused.answered, paused.state) == (True, "paused")
+    assert (await commands.campaign(done.campaign_id)).hold == "stocktaking"
+    resumed = await commands.resume_campaign(done.campaign_id)
+    assert (resumed.answered, resumed.state) == (True, "running")
     await commands.cancel_campaign(done.campaign_id, "enough")
     for article_id in done.article_ids:
         assert (await until(commands, article_id, State.CANCELLED)).reason == "enough"

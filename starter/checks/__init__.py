@@ -1,0 +1,1 @@
+"""What `citeloop doctor` looks at, one room of the installation a module."""
