@@ -1,0 +1,131 @@
+"""A small campaign on its way through the sandbox, and what may be said of it at its end."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from citeloop.models.plan import MonitorPolicy, ReviewMode, State
+from citeloop.models.request import CampaignRequest
+from citeloop.store.repositories.articles import ArticleView
+from starter import files, simulated
+from starter.watching import over, views
+from tests.installation import Installation, brand, eventually, request
+
+REFUSED = "LangChain memory"
+"""The sandbox's writers refuse every prompt with these words."""
+
+
+def thirteen() -> CampaignRequest:
+    """Twelve keywords that can be written about, and the one that is refused."""
+    lines = files.read_keywords(simulated.KEYWORDS)
+    refused = [line for line in lines if REFUSED in line.keyword]
+    others = [line for line in lines if REFUSED not in line.keyword]
+    monitor = MonitorPolicy(offsets=(1, 3), day=timedelta(seconds=1))
+    return request("journey", mode=ReviewMode.AUTO, keywords=(*others[:12], *refused[:1]), monitor=monitor)
+
+
+async def submit(journey: Installation) -> str:
+    done = await journey.commands.submit_campaign(brand(), thirteen())
+    assert (done.new, done.started) == (13, True)
+    assert done.campaign_id is not None
+    return done.campaign_id
+
+
+async def written(journey: Installation, count: int) -> None:
+    """Until the writers have answered `count` times."""
+
+    async def enough() -> bool:
+        providers = (await journey.sandbox.ledger())["providers"]
+        return sum(providers[name]["ok"] for name in ("deepseek", "doubao", "qwen") if name in providers) >= count
+
+    await eventually(enough, within=40, every=0.05)
+
+
+async def posted(journey: Installation, count: int) -> None:
+    async def enough() -> bool:
+        return (await journey.sandbox.ledger())["totals"]["posts"] >= count
+
+    await eventually(enough, within=60, every=0.05)
+
+
+async def ended(journey: Installation, campaign_id: str, *, within: float = 70) -> list[ArticleView]:
+    async def all_over() -> list[ArticleView] | None:
+        rows = await views(journey.database, journey.tenant.id, campaign_id)
+        return list(rows) if all(over(row, settled=True) for row in rows) else None
+
+    found: list[ArticleView] = await eventually(all_over, within=within, every=0.5)
+    return found
+
+
+def in_flight(ledger: dict[str, Any]) -> int:
+    """Calls that the providers have begun and not yet ended."""
+    return sum(
+        entry["calls"]
+        - sum(entry[name] for name in ("ok", "limited", "unauthorized", "invalid", "abandoned"))
+        - sum(entry["faults"].values())
+        for entry in ledger["providers"].values()
+    )
+
+
+@dataclass(frozen=True)
+class Blow:
+    """A kill: when, how many paid calls it can have cost at most, and how long the process was away."""
+
+    at: float
+    open_calls: int
+    back_after: float
+
+    def first_call_after(self, ledger: dict[str, Any]) -> float:
+        """Seconds until a provider was called again."""
+        return min(at for entry in ledger["providers"].values() for at in entry["times"] if at > self.at) - self.at
+
+
+async def open_calls(journey: Installation) -> int:
+    """Begun and not answered, or answered and not yet kept.
+
+    What is kept is read first, so that a call that ends in between counts as open.
+    """
+    kept = await journey.purchases()
+    ledger = await journey.sandbox.ledger()
+    totals = ledger["totals"]
+    return in_flight(ledger) + int(totals["ok"]) - int(totals["bought_twice"]) - kept
+
+
+async def assert_nothing_lost_or_doubled(
+    journey: Installation, rows: list[ArticleView], *blows: Blow
+) -> dict[str, object]:
+    """Every article ended, every paid answer and every page is ours exactly once. Returns the figures."""
+    ledger = await journey.sandbox.ledger()
+    totals = ledger["totals"]
+    states = Counter(row.state for row in rows)
+    parked = [row.keyword for row in rows if row.state is State.PARKED]
+    assert set(states) <= {State.MEASURED, State.PARKED}, [(row.keyword, row.state, row.reason) for row in rows]
+    assert len(parked) == 1, [(row.keyword, row.reason) for row in rows if row.state is State.PARKED]
+    assert set(parked) <= set(totals["refused"])
+    assert totals["duplicate_posts"] == 0
+    assert totals["limited"] == 0
+    pages = [url for row in rows for _, url, state in row.urls if state == "published"]
+    assert (len(pages), len(set(pages)), totals["posts"]) == (24, 24, 24)
+    at_the_kills = sum(blow.open_calls for blow in blows)
+    assert totals["bought_twice"] <= at_the_kills, totals["bought_twice_ids"]
+    await _settled(journey)
+    return {
+        "ended": f"{len(rows)} of 13",
+        "parked_by_refusal": len(parked),
+        "back_after_s": [round(blow.back_after, 1) for blow in blows],
+        "first_call_after_s": [round(blow.first_call_after(ledger), 1) for blow in blows],
+        "duplicate_posts": totals["duplicate_posts"],
+        "bought_twice": f"{totals['bought_twice']} (open at the kills: {at_the_kills})",
+        "lost_replies": totals["lost_replies"],
+        "abandoned": totals["abandoned"],
+    }
+
+
+async def _settled(journey: Installation) -> None:
+    """The campaign's control questions go on after its articles; at their end every paid answer is kept."""
+
+    async def none_open() -> bool:
+        return await open_calls(journey) == 0
+
+    await eventually(none_open, within=20, every=0.3)
