@@ -41,6 +41,10 @@ log = logging.getLogger("citeloop.worker")
 STICKY = timedelta(seconds=2)
 """How long a dead worker's cached workflows wait before another worker takes them over."""
 
+BEAT = timedelta(seconds=1)
+"""The SDK would hold beats back for 0.8 × the heartbeat timeout: so late a cancel would come, and a stall of the
+remaining fifth on a busy machine would pass for a death and have the call bought again."""
+
 DESK_SLOTS = 20
 
 PURE = ("pydantic", "citeloop.models", "workflows.orders", "workflows.stages", "workflows.options")
@@ -162,7 +166,7 @@ def _activity_worker(client: Client, post: Post, patience: timedelta) -> Worker:
         max_concurrent_activities=post.slots,
         graceful_shutdown_timeout=patience,
         interceptors=[ActivityNames()],
-        max_heartbeat_throttle_interval=timedelta(seconds=5),
+        max_heartbeat_throttle_interval=BEAT,
     )
 
 
