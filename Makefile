@@ -43,6 +43,10 @@ lock: $(READY)   ## renew requirements.lock (hashes, no addresses)
 	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install --quiet uv
 	$(VENV)/lock/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --generate-hashes --no-annotate --no-header --no-emit-index-url --output-file requirements.lock
+	printf 'hatchling>=1.27\n' >$(VENV)/build.in
+	$(VENV)/lock/bin/uv pip compile pyproject.toml $(VENV)/build.in --constraint requirements.lock --universal \
+	  --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	  --output-file deploy/requirements.lock
 
 clean:           ## remove the environment and the embedded stack's data
 	rm -rf $(VENV) .citeloop
