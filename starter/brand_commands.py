@@ -43,7 +43,7 @@ class BrandCommands:
 
 
 def no_brand(name: str) -> Missing:
-    return Missing(f"{name!r} is no brand", "brand", "put it first: PUT /v1/brands/{handle}")
+    return Missing(f"{name!r} is no brand", "brand", "put it first: PUT /v1/brands/{brand}")
 
 
 async def _locked(scope: Scope, handle: str) -> BrandRevision:

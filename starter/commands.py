@@ -132,11 +132,12 @@ class Commands:
 
         The first decision on a text counts: a second, different one is a Conflict.
         """
-        article = await self._open(article_id)
+        article = await self.article(article_id)
         async with self._database.tenant(self._tenant.id) as scope:
-            stored = (await drafts.latest(scope, article_id)) if article.state is State.REVIEW else None
-            if stored is None and await self._said_before(scope, article_id, action, seen):
+            waits = article.state is State.REVIEW
+            if not waits and await self._said_before(scope, article_id, action, seen):
                 return effect_on(article, answered=True, message="decided before")
+            stored = (await drafts.latest(scope, article_id)) if waits else None
             if stored is None:
                 raise Conflict(f"{article.keyword!r} waits for no decision; it is {article.state}", "article", "")
             draft = stored.draft
@@ -271,9 +272,8 @@ class Commands:
 
     async def _check(self, brand: Brand, request: CampaignRequest) -> None:
         """Before anything is written: RequestError or CommandError."""
-        plan = self._desk.sketch(brand, request)
         if self._preflight is not None:
-            await self._preflight.check(plan)
+            await self._preflight.check(self._desk.sketch(brand, request))
 
     async def _open(self, article_id: str) -> ArticleView:
         article = await self.article(article_id)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from citeloop.models.measure import Sample
 from citeloop.models.plan import State
@@ -95,7 +96,7 @@ def _pages_cited(rows: Sequence[ArticleView]) -> Figure:
 
 
 def show(console: Console, rows: Sequence[ArticleView], use: Sequence[Utilisation], result: Result) -> None:
-    console.print(_articles(rows, terminal=console.is_terminal))
+    console.print(article_table(rows, terminal=console.is_terminal))
     for row in rows:
         if row.state is State.PARKED:
             console.print(f"parked: {row.keyword} at {row.stage}: {row.reason}", markup=False)
@@ -126,14 +127,14 @@ def _problems(rows: Sequence[ArticleView], figures: Figures) -> list[str]:
     return [problem for wrong, problem in checks if wrong]
 
 
-def _articles(rows: Sequence[ArticleView], *, terminal: bool) -> Table:
+def article_table(rows: Sequence[ArticleView], *, terminal: bool) -> Table:
     """In a terminal a page is a link that may be cut short; elsewhere it is the whole address."""
     made = Table(box=None, pad_edge=False, header_style="bold")
     made.add_column("article", overflow="ellipsis", no_wrap=True, max_width=34)
     for column in ("state", "channel"):
         made.add_column(column, no_wrap=True, min_width=8)
     made.add_column("attempts", justify="right", no_wrap=True, min_width=8)
-    made.add_column("page", overflow="ellipsis", no_wrap=True, ratio=1 if terminal else None)
+    made.add_column("page", no_wrap=not terminal)
     for column, width in (("before", 6), ("after", 5), ("cited", 5), ("cost", 10), ("seconds", 7)):
         made.add_column(column, justify="right", no_wrap=True, min_width=width)
     for row in rows:
@@ -143,7 +144,7 @@ def _articles(rows: Sequence[ArticleView], *, terminal: bool) -> Table:
         cited = "–" if found is None or not found.after_grounded else "yes" if found.after_cited else "no"
         made.add_row(
             escape(row.keyword), row.state, row.writer or row.channel, str(row.attempts),
-            f"[link={page}]{escape(page)}[/link]" if page and terminal else escape(page),
+            Text(page, f"link {page}" if page and terminal else "", no_wrap=True, overflow="ellipsis"),
             before, after, cited, f"{row.cost.micros / 1e6:.2f} {row.cost.currency}", _seconds(row),
         )  # fmt: skip
     return made

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -136,9 +137,19 @@ def rows(trace: Trace) -> list[Row]:
         else:
             outside.append(span)
     blocks = [_block(span, children, 0) for span in outside]
-    blocks += [_run(spans, children) for spans in runs.values()]
+    blocks += _runs(runs, children)
     blocks.sort(key=lambda block: block[0].start_ns)
     return [row for block in blocks for row in block]
+
+
+def _runs(runs: Mapping[str, list[SpanLine]], children: Children) -> list[list[Row]]:
+    """One block a run, in order. A run that went on as another leaves no span of its end: the next one tells it."""
+    blocks = sorted((_run(spans, children) for spans in runs.values()), key=lambda block: block[0].start_ns)
+    for block, following in pairwise(blocks):
+        head = block[0]
+        if head.end_ns is None:
+            block[0] = replace(head, end_ns=following[0].start_ns, outcome="continued")
+    return blocks
 
 
 def _run(spans: list[SpanLine], children: Children) -> list[Row]:

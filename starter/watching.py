@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from citeloop.models.plan import Stage, State
 from citeloop.store.database import Database
@@ -72,14 +73,15 @@ def stage_table(rows: Sequence[ArticleView], *, limit: int | None = None) -> Tab
     made = Table(box=None, pad_edge=False, header_style="bold")
     made.add_column("article", overflow="ellipsis", no_wrap=True, max_width=36)
     for stage in Stage:
-        made.add_column(stage.value, justify="center")
+        made.add_column(stage.value, justify="center", no_wrap=True)
     for column in ("state", "channel"):
         made.add_column(column, no_wrap=True, min_width=9)
-    made.add_column("reason", overflow="ellipsis", no_wrap=True)
+    made.add_column("reason")
     shown = sorted(rows, key=_urgency)[:limit] if limit is not None and len(rows) > limit else rows
     for row in shown:
-        reason = row.hold or row.reason
-        made.add_row(escape(row.keyword), *_marks(row), row.state, row.channel, escape(reason or ""))
+        # The one column that may shrink: a long reason takes no room from the stages.
+        reason = Text(row.hold or row.reason or "", no_wrap=True, overflow="ellipsis")
+        made.add_row(escape(row.keyword), *_marks(row), row.state, row.channel, reason)
     if len(shown) < len(rows):
         made.caption = f"and {len(rows) - len(shown)} more"
     return made

@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import text
 from temporalio.client import Client, WorkflowHandle
@@ -27,6 +27,9 @@ from starter.connecting import tenant_of
 from starter.stack import Stack
 from tests.fixtures_sandbox import Sandbox
 from workflows.client import connect
+
+Found = TypeVar("Found")
+WRITERS = ("deepseek", "doubao", "qwen")
 
 _PURCHASES = text("SELECT count(*) FROM purchases WHERE tenant_id = :tenant")
 
@@ -81,9 +84,6 @@ class Installation:
         return sum(ledger["providers"].get(name, {"calls": 0})["calls"] for name in names or WRITERS)
 
 
-WRITERS = ("deepseek", "doubao", "qwen")
-
-
 @asynccontextmanager
 async def opened(stack: Stack) -> AsyncIterator[Installation]:
     assert stack.sandbox_url is not None
@@ -99,10 +99,10 @@ async def opened(stack: Stack) -> AsyncIterator[Installation]:
         await database.close()
 
 
-async def eventually(look: Callable[[], Any], *, within: float, every: float = 0.1) -> Any:
-    """What `look` returns, once that is neither None nor False. TimeoutError."""
+async def eventually(look: Callable[[], Awaitable[Found | None]], *, within: float, every: float = 0.1) -> Found:
+    """What `look` returns, once it is something: neither None nor False nor empty. TimeoutError."""
     async with asyncio.timeout(within):
-        while (found := await look()) is None or found is False:
+        while not (found := await look()):
             await asyncio.sleep(every)
     return found
 

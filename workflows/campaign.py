@@ -35,7 +35,7 @@ SELDOM = (300, 900)
 """And further when all articles are admitted: what is left is to measure, for weeks."""
 
 PAGE = 50
-"""Prompts asked between two looks at the window."""
+"""Prompts asked at once, of every engine."""
 
 
 @workflow.defn(name="Campaign")

@@ -90,7 +90,7 @@ class Life:
             await self.record(before, lifted=True)
         elif self.progress.stage is not stage or self.progress.state not in {State.RUNNING, State.PUBLISHED}:
             monitoring = stage is Stage.MONITOR and self.progress.published_at is not None
-            self.set(stage=stage, state=State.PUBLISHED if monitoring else State.RUNNING, reason="")
+            self.set(stage=stage, state=State.PUBLISHED if monitoring else State.RUNNING, reason="", channel="")
 
     async def _held(self, held: Held, nudges: int) -> None:
         before = self.progress.state

@@ -13,7 +13,9 @@ from workflows import options
 from workflows.life import Life, together
 from workflows.stages import Bookkeeping, CampaignRef, Monitoring
 
-BASELINE_CHECK = timedelta(seconds=2)
+FIRST_CHECK = timedelta(seconds=2)
+LAST_CHECK = timedelta(seconds=60)
+"""Between looks whether a campaign's baseline is complete, each half as long again: a big one takes an hour."""
 
 
 async def baseline(life: Life) -> None:
@@ -25,8 +27,10 @@ async def baseline(life: Life) -> None:
         await window(life, "baseline", workflow.info().start_time)
         return
     campaign = CampaignRef(tenant_id=plan.tenant_id, campaign_id=plan.campaign_id)
+    pause = FIRST_CHECK
     while not await workflow.execute_local_activity_method(Bookkeeping.baseline_ready, campaign, **options.ledger()):
-        await life.sleep_until(workflow.now() + BASELINE_CHECK)
+        await life.sleep_until(workflow.now() + pause)
+        pause = min(pause * 1.5, LAST_CHECK)
 
 
 async def window(life: Life, name: Literal["baseline", "after"], at: datetime) -> None:

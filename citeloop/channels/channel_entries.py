@@ -9,7 +9,7 @@ from citeloop.channels import engines, illustrators, providers, writers
 from citeloop.channels.entry_fields import base_url_in, name_in, policy_in, variable_in
 from citeloop.channels.prices import PriceBook, price_in, tariffs_for
 from citeloop.channels.toml_spots import Spot
-from citeloop.models.channel import ChannelSpec, Role, Tested
+from citeloop.models.channel import ChannelSpec, Role, Trial
 from citeloop.models.plan import CallPolicy, Stage
 
 DIALECTS: Mapping[Role, Iterable[str]] = {
@@ -53,7 +53,7 @@ def channel_in(spot: Spot, environ: Mapping[str, str], prices: PriceBook) -> Cha
         price=price_in(fields["price"]) if "price" in fields else None,
         tariffs=tariffs_for(prices, provider, model),
         provider=provider,
-        tested_against=row.tested if row else Tested.GUESS,
+        tested_against=row.tested if row else Trial.GUESS,
         calls_per_dispatch=fields["calls_per_dispatch"].whole(1, 20) if "calls_per_dispatch" in fields else usual_calls,
         policy=policy,
         stage_policies={

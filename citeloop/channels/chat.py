@@ -26,7 +26,6 @@ _BROKEN = {
 }
 _THOUGHT = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
 _LARGEST_COST = 1_000_000
-_REQUEST_ID = re.compile(r"[^\w.:-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ def _settled(draft: _Draft, reply: HttpReply) -> ChatReply:
     return ChatReply(
         text=text,
         model=draft.model[:200],
-        request_id=request_id(reply) or _REQUEST_ID.sub("", draft.identity)[:100],
+        request_id=request_id(reply, {"id": draft.identity}),
         usage=usage_of(draft.usage),
         evidence=draft.evidence,
         annotations=tuple(draft.annotations),

@@ -10,12 +10,14 @@ from citeloop.channels.foreign import at, items_at, text_at
 from citeloop.channels.reply import Body, HttpReply, Shape, parse_json
 
 _TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>")
+_BLANK = re.compile(r"\s")
 _TAG = re.compile(r"<[^>]{0,200}>")
 _MESSAGE_PATHS: tuple[tuple[str | int, ...], ...] = (
     ("error", "message"),
     ("error", "msg"),
     ("error",),
     ("message",),
+    ("Message",),
     ("message", "message"),
     ("msg",),
     ("err",),
@@ -39,6 +41,7 @@ _CODE_PATHS: tuple[tuple[str | int, ...], ...] = (
     ("error", "type"),
     ("error", "status"),
     ("code",),
+    ("Code",),
     ("errcode",),
     ("error_code",),
     ("header", "code"),
@@ -132,6 +135,8 @@ def _gather(complaint: Complaint, payload: JsonValue, depth: int) -> None:
     for path in _CODE_PATHS:
         if code := text_at(payload, *path):
             complaint.codes.append(code)
+    if (bare := text_at(payload, "error")) and not _BLANK.search(bare):
+        complaint.codes.append(bare)
     for name, value in _mapping(at(payload, "error", "metadata", "headers")):
         complaint.headers.setdefault(name.lower(), text_at(value))
     for detail in items_at(payload, "error", "details"):

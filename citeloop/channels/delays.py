@@ -44,8 +44,8 @@ def header_delay(headers: Mapping[str, str], now: datetime) -> timedelta | None:
     Unreadable, zero, negative and endless values are no delay (providers.md 0.3).
     """
     milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return _positive(milliseconds / 1000)
+    if milliseconds is not None and (delay := _positive(milliseconds / 1000)):
+        return delay
     value = headers.get("retry-after", "")
     seconds = _number(value)
     if seconds is not None:

@@ -123,7 +123,7 @@ def _said(draft: _Draft, text: str, reply: HttpReply) -> Said:
     return Said(
         text=_with_marks(raw, supports, sources, numbers).strip(),
         model=draft.model[:200],
-        request_id=request_id(reply) or request_id(reply, {"id": draft.identity}),
+        request_id=request_id(reply, {"id": draft.identity}),
         usage=_usage(draft.usage, len(queries) or int(searched)),
         cited=cited,
         retrieved=retrieved,

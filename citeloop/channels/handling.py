@@ -4,6 +4,7 @@
 """
 
 from citeloop.channels.errors import ChannelError, Fault, Remedy
+from citeloop.channels.scrubbing import scrub
 from citeloop.models.record import Record
 
 LONGEST_RATE_WAIT = 120.0
@@ -30,12 +31,12 @@ class Judgement(Record):
 
 
 def accepted(why: str, *, request_id: str = "") -> Judgement:
-    return Judgement(handling="accept_with_note", kind="ok", why=why, request_id=request_id)
+    return Judgement(handling="accept_with_note", kind="ok", why=scrub(why), request_id=request_id)
 
 
 def unfinished(remedy: Remedy, why: str) -> Judgement:
     """Nothing is wrong, but more requests are needed."""
-    return Judgement(handling=remedy, kind="ok", why=why)
+    return Judgement(handling=remedy, kind="ok", why=scrub(why))
 
 
 def judgement_of(error: ChannelError) -> Judgement:

@@ -82,7 +82,7 @@ MONEY = Rule(
         r"(credits?|balance|free tier.{0,20}) (is |are |has |have )?(been )?(exhausted|depleted|used up)",
         r"\bno (prepaid |remaining )?credits\b", r"out of credits", r"(more|not enough|need|add|buy) credits",
         r"no budget left", r"spend(ing)? (cap|limit)", r"budget (limit|cap)?.{0,10}(exceeded|reached)",
-        r"regain access", r"reached your specified api usage", r"overdue (balance|payment|account)?",
+        r"regain access", r"reached your specified api usage", r"\boverdue\b",
         r"in good standing", r"payment (is )?required", r"(please |^)(recharge|top[- ]?up)",
         r"free (allocated )?quota.{0,12}(exceeded|exhausted|used up)", r"in arrears", r"unpaid",
         r"欠费|余额不足|余额为|余额已|余量已用尽|请(先)?(充值|续费)|账户异常|额度(不足|已用[尽完]|已耗尽|用[尽完])|预扣费|逾期|停服"

@@ -11,7 +11,7 @@ from citeloop.channels.judging import judge
 from citeloop.channels.reply import HttpReply, read_body
 from citeloop.channels.wire import HttpRequest
 from citeloop.channels.writers import anthropic_messages, gemini
-from citeloop.models.channel import ChannelSpec, Tested
+from citeloop.models.channel import ChannelSpec, Role, Trial
 from citeloop.models.record import Record
 
 _NOT_OFFERED = frozenset({404, 405})
@@ -30,7 +30,7 @@ class Probe(Record):
     fault: Fault | None = None
     said: str = ""
     """What was found out, in one line; empty when it failed."""
-    tested_against: Tested = Tested.GUESS
+    tested_against: Trial = Trial.GUESS
     notes: tuple[str, ...] = ()
     """What is worth knowing although all is well."""
 
@@ -68,7 +68,7 @@ def decode_probe(reply: HttpReply) -> Answered:
 def found(spec: ChannelSpec, answered: Answered) -> Probe:
     """A model that a complete list lacks is a failure; where the list may be partial it is a note."""
     row = providers.provider_for(spec.provider, spec.dialect)
-    notes = [row.note] if row and row.note else []
+    notes = [row.note] if row and row.note and Role.ANSWER in spec.roles else []
     notes += _price_notes(spec)
     if not answered.offered:
         said = f"{spec.base_url} answers; it offers nothing to try the key with"
@@ -77,7 +77,7 @@ def found(spec: ChannelSpec, answered: Answered) -> Probe:
     if spec.model in answered.models:
         said += f"; it knows {spec.model}"
     elif answered.models:
-        lacking = f"{spec.model} is not among the {len(answered.models)} models it lists"
+        lacking = f"{spec.model} is not among the models it lists"
         if row and row.lists_models:
             some = ", ".join(sorted(answered.models)[:_MOST_NAMED])
             problem = f"{spec.name}: {lacking}; set model to one of them, such as {some}"

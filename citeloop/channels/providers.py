@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from citeloop.models.channel import Tested
+from citeloop.models.channel import Trial
 
-_DOCUMENTED, _GUESS = Tested.DOCUMENTED_SHAPE, Tested.GUESS
+_DOCUMENTED, _GUESS = Trial.DOCUMENTED_SHAPE, Trial.GUESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Provider:
     dialect: str
     base_url: str
     key_env: str
-    tested: Tested
+    tested: Trial
     source: str
     token_limit_field: str = ""
     search: Mapping[str, JsonValue] = field(default_factory=dict)

@@ -57,6 +57,7 @@ SERVICES: dict[str, Service] = {
     "sensenova_like": _CHAT,
     "strapi": Service(sites.judge_strapi, _MUTATION),
     "tencent_search": Service(models.judge_tencent),
+    "typecho": Service(sites.judge_typecho, _MUTATION),
     "unsplash": Service(models.judge_unsplash),
     "volcengine_ark": _CHAT,
     "volcengine_ark_image": _PICTURES,

@@ -26,6 +26,8 @@ _TAKEN = re.compile(r"(?i)has already been taken|already exists|must be unique|h
 _DUPLICATE_NAME = re.compile(r"(?i)duplicate name|already exists|重复")
 _SIGNATURE = re.compile(r"v1a?,\S+")
 _PUBLISHING = 1
+_XML = 20_000
+_XML_FAULT = re.compile(r"(?s)<fault>.{0,400}?<int>(-?\d{1,6})</int>.{0,400}?<string>(.{0,200}?)</string>")
 
 
 def judge_wordpress(reply: HttpReply) -> Judgement:
@@ -37,9 +39,7 @@ def judge_wordpress(reply: HttpReply) -> Judgement:
         raise fault(Fault.UNKNOWN, reply, "the post exists already: look it up")
     post = _published(reply, wordpress_json)
     if isinstance(post, list):
-        raise fault(
-            Fault.UNKNOWN, reply, "a list answers a look-up: a redirect may have made the POST a GET"
-        )
+        raise fault(Fault.UNKNOWN, reply, "a list answers a look-up: a redirect may have made the POST a GET")
     status = text_at(post, "status")
     if status == "future" and reply.status == _OK:
         return unfinished(Remedy.POLL, "scheduled and not live yet: WordPress' cron may miss the date, so look again")
@@ -90,6 +90,19 @@ def judge_devto(reply: HttpReply) -> Judgement:
         raise fault(Fault.UNKNOWN, reply, f"HTTP 422: {message}: an earlier attempt may hold it, list our own articles")
     _published(reply, _json_or_nothing)
     return accepted("the site took it")
+
+
+def judge_typecho(reply: HttpReply) -> Judgement:
+    """XML-RPC tells its faults under HTTP 200."""
+    text = read_body(reply).text[:_XML]
+    found = _XML_FAULT.search(text)
+    if found:
+        kind = Fault.UNAUTHORIZED if found[1] in {"401", "403"} else Fault.INVALID
+        raise fault(kind, reply, f"fault {found[1]}: {found[2]}")
+    if reply.ok and "<methodResponse" in text:
+        return accepted("the site took it")
+    _published(reply, _json_or_nothing)
+    raise fault(Fault.UNKNOWN, reply, "the site did not say what it did")
 
 
 def judge_strapi(reply: HttpReply, *, draft_wanted: bool = True) -> Judgement:

@@ -30,7 +30,7 @@ class Fact(Record):
 
     id: str = Field(min_length=1)
     text: str = Field(min_length=1)
-    source_url: str
+    source_url: str = Field(json_schema_extra={"pattern": "^https?://"})
     locale: str = "en"
 
     @field_validator("source_url")

@@ -39,7 +39,7 @@ class Tariff(Record):
     source: str
 
 
-class Tested(StrEnum):
+class Trial(StrEnum):
     """How far a provider's entry was tried."""
 
     REAL_SERVICE = "real service"
@@ -70,7 +70,7 @@ class ChannelSpec(Record):
     tariffs: tuple[Tariff, ...] = ()
     provider: str = ""
     """Whose quirks apply; empty for a provider that is not in the table of providers."""
-    tested_against: Tested = Tested.GUESS
+    tested_against: Trial = Trial.GUESS
     calls_per_dispatch: int = Field(default=1, ge=1, le=20)
     """Provider requests that one task usually makes (polls apart): what a rate limit must be divided by."""
     policy: CallPolicy = CallPolicy()

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
+from math import lcm
 
-from citeloop.models.brand import Brand
+from citeloop.models.brand import Brand, Entity
 from citeloop.models.channel import Catalog, ChannelSpec, Role, SiteSpec
 from citeloop.models.ids import article_id, digest_id
 from citeloop.models.measure import Manifest, Prompt
@@ -63,7 +65,9 @@ def build(
         plans.append(
             Plan(
                 tenant_id=tenant_id,
-                article_id=article_id(tenant_id, campaign_id or "", line.keyword, line.locale, line.kind),
+                article_id=article_id(
+                    tenant_id, campaign_id or brand.entity.name, line.keyword, line.locale, line.kind
+                ),
                 campaign_id=campaign_id,
                 brand_id=brand_id,
                 manifest_id=manifest.id,
@@ -205,7 +209,7 @@ def _manifest(
     hosts = (host_of(site.base_url) for site in sites if site.owned)
     domains = dict.fromkeys([*brand.entity.domains, *(host for host in hosts if host is not None)])
     asked = [question_for(line.keyword, line.locale, brand.entity) for line in request.keywords]
-    controls = [control_prompt(text, brand.entity) for text in brand.control_prompts]
+    controls = [_control(text, brand.entity) for text in brand.control_prompts]
     prompts: dict[str, Prompt] = {}
     for prompt in (*asked, *controls):
         prompts.setdefault(prompt.id, prompt)
@@ -221,15 +225,23 @@ def _manifest(
     return manifest.model_copy(update={"id": digest_id("manifest", *owner, manifest.model_dump_json())})
 
 
+@lru_cache(maxsize=1024)
+def _control(text: str, brand: Entity) -> Prompt:
+    """Kept: every article that is submitted alone asks them anew."""
+    return control_prompt(text, brand)
+
+
 def _route(spec: ChannelSpec, stage: Stage) -> Route:
     return Route(name=spec.name, queue=spec.queue, policy=spec.policy_for(stage))
 
 
-def _weights(specs: Sequence[ChannelSpec]) -> list[Fraction]:
-    """Rates as weights; an unlimited channel weighs as much as the fastest limited one, a paused one nothing."""
+def _weights(specs: Sequence[ChannelSpec]) -> list[int]:
+    """In the proportion of the rates; an unlimited channel weighs as much as the fastest one, a paused one nothing."""
     limited = [spec.rate for spec in specs if spec.rate]
     fastest = max(limited, default=Fraction(1))
-    return [fastest if spec.rate is None else spec.rate for spec in specs]
+    shares = [fastest if spec.rate is None else spec.rate for spec in specs]
+    whole = lcm(*(share.denominator for share in shares))
+    return [int(share * whole) for share in shares]
 
 
 def _orders(lines: Sequence[KeywordLine], specs: Sequence[ChannelSpec], seed: str) -> list[tuple[ChannelSpec, ...]]:
@@ -238,7 +250,7 @@ def _orders(lines: Sequence[KeywordLine], specs: Sequence[ChannelSpec], seed: st
     The first choices come in proportion to the rates and well mixed; the others follow by what they are owed.
     `seed` shifts the start, so that single articles do not all go to one channel.
     """
-    weights, owed = _weights(specs), [Fraction(0)] * len(specs)
+    weights, owed = _weights(specs), [0] * len(specs)
     found: list[tuple[ChannelSpec, ...]] = [()] * len(lines)
 
     def turn() -> tuple[ChannelSpec, ...]:

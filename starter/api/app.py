@@ -33,12 +33,17 @@ from starter.api import (
     streams,
 )
 from starter.api.guard import Guard
+from starter.api.limits import BodyLimit
 from starter.api.request_ids import RequestIds
 from starter.api.starting import Starter
 from starter.api.wiring import Wiring, database_of
 from workflows.client import connect
 
 MAX_BODY = 8 * 1024 * 1024
+_ROOMS = (
+    brands, campaigns, articles, drafts, publications, samples, figures, dead_letters, channels, streams, callbacks,
+    health, docs,
+)  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -74,18 +79,15 @@ def assemble(lifespan: Lifespan | None = None) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        max_body_size=MAX_BODY,
         generate_unique_id_function=_name,
         separate_input_output_schemas=False,
     )
-    for room in (
-        brands, campaigns, articles, drafts, publications, samples, figures, dead_letters, channels, streams,
-        callbacks, health, docs,
-    ):  # fmt: skip
+    for room in _ROOMS:
         app.include_router(room.router)
     problems.install(app)
+    app.add_middleware(BodyLimit, most=MAX_BODY)
     app.add_middleware(Guard, database=database_of)
-    app.add_middleware(RequestIds)
+    app.add_middleware(RequestIds)  # the outermost: what the others refuse has an id too
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app
 
@@ -110,5 +112,20 @@ def _document(app: FastAPI) -> dict[str, Any]:
         problem = problems.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas.update(problem.pop("$defs"))
         schemas["Problem"] = problem
+        for route in (route for room in _ROOMS for route in room.router.routes):
+            if isinstance(route, APIRoute) and route.include_in_schema:
+                _restore_examples(route, made["paths"][route.path_format])
         app.openapi_schema = made
     return app.openapi_schema
+
+
+def _restore_examples(route: APIRoute, item: dict[str, Any]) -> None:
+    """FastAPI drops every null of the document, those of the examples too."""
+    for method in route.methods or ():
+        operation = item[method.lower()]
+        bodies = [(operation["responses"][str(status)], answer) for status, answer in route.responses.items()]
+        if route.openapi_extra:
+            bodies.append((operation["requestBody"], route.openapi_extra["requestBody"]))
+        for shown, given in bodies:
+            for media, content in given.get("content", {}).items():
+                shown["content"][media]["example"] = content["example"]

@@ -97,7 +97,7 @@ async def submit_article(
 ) -> ArticleAccepted:
     """One keyword by itself, committed when this answers.
 
-    Without an Idempotency-Key, the same keyword, locale and kind are the same article.
+    Without an Idempotency-Key, the same brand, keyword, locale and kind are the same article.
     """
     brand = (await standing(caller, submission.brand)).brand
     request, commands = submission.request, caller.commands

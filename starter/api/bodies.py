@@ -19,7 +19,7 @@ IdempotencyKey = Annotated[
         description="The same key and request give the same answer and nothing new; another request is a conflict.",
     ),
 ]
-Handle = Annotated[str, Field(pattern=HANDLE, description="The brand's handle, as in PUT /v1/brands/{handle}.")]
+Handle = Annotated[str, Field(pattern=HANDLE, description="The brand's handle, as in PUT /v1/brands/{brand}.")]
 
 
 class CampaignSubmission(CampaignRequest):

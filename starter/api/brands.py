@@ -60,15 +60,15 @@ async def show_brand(brand: Named, caller: CallerDep) -> BrandRevision:
 
 
 @router.put(
-    "/{handle}",
+    "/{brand}",
     summary="Put a brand",
     responses=answers(examples.BRAND_REVISION, *WRITING, also={201: (BrandRevision, "The handle is new")}),
     openapi_extra=body(examples.BRAND),
     dependencies=[Depends(plain_text)],
 )
-async def put_brand(handle: Handle, brand: Brand, caller: CallerDep, response: Response) -> BrandRevision:
+async def put_brand(brand: Handle, content: Brand, caller: CallerDep, response: Response) -> BrandRevision:
     """A changed brand is a new revision; campaigns keep the one they were submitted with."""
-    stored, made = await BrandCommands(caller.database, caller.tenant).put(handle, brand)
+    stored, made = await BrandCommands(caller.database, caller.tenant).put(brand, content)
     response.status_code = status.HTTP_201_CREATED if made else status.HTTP_200_OK
     return stored
 
@@ -79,15 +79,15 @@ async def show_facts(brand: Named, caller: CallerDep) -> Facts:
 
 
 @router.put(
-    "/{handle}/facts",
+    "/{brand}/facts",
     summary="Replace a brand's facts",
     responses=answers(_FACTS, 404, *WRITING),
     openapi_extra=body(examples.FACTS),
     dependencies=[Depends(plain_text)],
 )
-async def put_facts(handle: Handle, facts: Annotated[tuple[Fact, ...], Body(min_length=1)], caller: CallerDep) -> Facts:
+async def put_facts(brand: Handle, facts: Annotated[tuple[Fact, ...], Body(min_length=1)], caller: CallerDep) -> Facts:
     """At least one: without facts nothing can be claimed."""
-    return _facts(await BrandCommands(caller.database, caller.tenant).put_facts(handle, facts))
+    return _facts(await BrandCommands(caller.database, caller.tenant).put_facts(brand, facts))
 
 
 @router.get("/{brand}/rivals", summary="List a brand's rivals", responses=answers(_RIVALS, 404))
@@ -96,14 +96,14 @@ async def show_rivals(brand: Named, caller: CallerDep) -> Rivals:
 
 
 @router.put(
-    "/{handle}/rivals",
+    "/{brand}/rivals",
     summary="Replace a brand's rivals",
     responses=answers(_RIVALS, 404, *WRITING),
     openapi_extra=body(examples.RIVALS),
     dependencies=[Depends(plain_text)],
 )
-async def put_rivals(handle: Handle, rivals: tuple[Entity, ...], caller: CallerDep) -> Rivals:
-    return _rivals(await BrandCommands(caller.database, caller.tenant).put_rivals(handle, rivals))
+async def put_rivals(brand: Handle, rivals: tuple[Entity, ...], caller: CallerDep) -> Rivals:
+    return _rivals(await BrandCommands(caller.database, caller.tenant).put_rivals(brand, rivals))
 
 
 async def standing(caller: Caller, named: str) -> BrandRevision:

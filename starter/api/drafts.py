@@ -18,7 +18,7 @@ from starter.api.wiring import CallerDep
 from starter.errors import Missing
 from starter.telling import Effect
 
-router = APIRouter(prefix="/v1", tags=["drafts"], dependencies=[KEY_NEEDED])
+router = APIRouter(prefix="/v1", dependencies=[KEY_NEEDED])
 
 DraftId = Annotated[str, Path(pattern=ULID, description="The draft's id.")]
 
@@ -43,6 +43,7 @@ class Deciding(Record):
     "/articles/{article_id}/drafts",
     summary="List an article's drafts",
     responses=answers(examples.page(examples.DRAFT), 404),
+    tags=["drafts"],
 )
 async def list_drafts(article_id: ArticleId, caller: CallerDep, after: After = None, limit: Limit = 50) -> DraftPage:
     """Oldest first, without their texts; the last one is what a reviewer decides on."""
@@ -54,7 +55,12 @@ async def list_drafts(article_id: ArticleId, caller: CallerDep, after: After = N
     return DraftPage(items=items, next=next_)
 
 
-@router.get("/drafts/{draft_id}", summary="Show a draft", responses=answers(examples.DRAFT_WITH_BODY, 404))
+@router.get(
+    "/drafts/{draft_id}",
+    summary="Show a draft",
+    responses=answers(examples.DRAFT_WITH_BODY, 404),
+    tags=["drafts"],
+)
 async def show_draft(draft_id: DraftId, caller: CallerDep) -> DraftView:
     """With its text, in Markdown."""
     async with caller.database.tenant(caller.tenant.id) as scope:

@@ -7,7 +7,7 @@ from citeloop.models.record import Record
 from citeloop.store.errors import StoreUnavailable
 from citeloop.store.repositories import channels
 from starter.api.answers import problems
-from starter.api.wiring import wiring
+from starter.api.wiring import wired
 
 router = APIRouter(tags=["health"])
 
@@ -30,7 +30,7 @@ async def healthz() -> Health:
 )
 async def readyz(request: Request) -> Health:
     """Submitting needs only the store; steering and publishing need both."""
-    parts = wiring(request)
+    parts = wired(request)
     try:
         async with parts.database.operator() as operator:
             await channels.rows(operator)

@@ -1,6 +1,7 @@
 """Every error as RFC 9457 `application/problem+json`: what is wrong, with which field, and what to do about it."""
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -20,6 +21,7 @@ from starter.errors import CommandError, Conflict, Missing, NotRunning
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+_WRONG_METHOD = 405
 _SHOWN = 20
 """Faults of one body that are listed."""
 _PLACES = {"body", "query", "path", "header"}
@@ -115,7 +117,22 @@ async def _unreadable(request: Request, error: RequestValidationError) -> Respon
 
 
 async def _refused(request: Request, error: HTTPException) -> Response:
-    return problem(error.status_code, str(error.detail), request_id=_id(request), headers=error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == _WRONG_METHOD and (methods := _methods(request)):
+        headers["Allow"] = ", ".join(methods)
+    return problem(error.status_code, str(error.detail), request_id=_id(request), headers=headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """All that the path knows: one route of a path does not know of the others."""
+    document: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    path = request.url.path
+    return sorted(
+        method.upper()
+        for template, item in document.items()
+        if re.fullmatch(re.sub(r"\{[^}]+\}", "[^/]+", template), path)
+        for method in item
+    )
 
 
 async def _command(request: Request, error: CommandError) -> Response:

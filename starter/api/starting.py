@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
@@ -14,7 +15,7 @@ from citeloop.store.errors import StoreUnavailable
 log = logging.getLogger(__name__)
 
 Start = Callable[[], Awaitable[object]]
-_AT_ONCE = 4
+_AT_ONCE = 2
 _WAITING = 500
 """About the sweeper's ten seconds of starts: what would wait longer, it finds first."""
 
@@ -44,9 +45,12 @@ class Starter:
     async def _work(self) -> None:
         while True:
             start = await self._waiting.get()
+            began = time.monotonic()
             try:
                 await start()
             except (StoreUnavailable, RPCError) as error:
                 log.warning("a start is left to the sweeper: %s", error)
             except Exception:
                 log.exception("a start failed and is left to the sweeper")
+            # On a busy machine a start takes long: rest as long, and leave the machine to those who wait for answers.
+            await asyncio.sleep(time.monotonic() - began)

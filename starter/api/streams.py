@@ -28,12 +28,8 @@ Read = Callable[[Scope, str, Mark | None], Awaitable[Batch]]
 
 _EVERY = (0.25, 0.5, 1.0)
 """Seconds between two looks; the last one while nothing happens."""
-_HEARTBEAT = 15.0
-_LONGEST = 3600.0
-"""A stream ends after this; EventSource comes back with its last id, and with a key that is looked at again."""
-
 _STREAM: Answers = {
-    200: {"content": {"text/event-stream": {"schema": {"type": "string"}, "example": examples.STREAM}}},
+    200: {"content": {"text/event-stream": {"example": examples.STREAM}}},
     204: {"description": "Everything has ended, and all of it was sent before: EventSource stops asking"},
     **problems(*ALWAYS, 404),
 }
@@ -83,9 +79,9 @@ async def _lines(caller: Caller, read: Read, id_: str, batch: Batch) -> AsyncIte
         if batch.over:
             yield 'event: end\ndata: {"reason":"everything has ended"}\n\n'
             return
-        if time.monotonic() - began > _LONGEST:
+        if time.monotonic() - began > caller.parts.stream.total_seconds():
             return
-        if time.monotonic() - told > _HEARTBEAT:
+        if time.monotonic() - told > caller.parts.heartbeat.total_seconds():
             told = time.monotonic()
             yield ": nothing new\n\n"
         if len(batch.events) < event_feed.PAGE:

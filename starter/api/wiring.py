@@ -25,6 +25,10 @@ class Wiring:
     catalog: Catalog = field(default_factory=Catalog)
     starter: Starter = field(default_factory=Starter)
     patience: timedelta = PATIENCE
+    heartbeat: timedelta = timedelta(seconds=15)
+    """A stream on which nothing happens gives a sign of life this often."""
+    stream: timedelta = timedelta(hours=1)
+    """A stream ends after this; its reader comes back with its last id, and with a key that is looked at again."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,12 @@ class Caller:
         )
 
 
-def wiring(request: Request) -> Wiring:
+async def wiring(request: Request) -> Wiring:
+    """Async, as all dependencies here: FastAPI would take a thread for any other."""
+    return wired(request)
+
+
+def wired(request: Request) -> Wiring:
     made = request.app.state.wiring
     assert isinstance(made, Wiring)
     return made
@@ -66,10 +75,10 @@ def database_of(scope: Scope) -> Database:
     return made.database
 
 
-def caller(request: Request) -> Caller:
+async def caller(request: Request) -> Caller:
     holder = request.state.holder
     assert isinstance(holder, Holder)
-    return Caller(wiring(request), holder)
+    return Caller(wired(request), holder)
 
 
 CallerDep = Annotated[Caller, Depends(caller)]

@@ -11,6 +11,7 @@ from citeloop.models.channel import Catalog, Role, SiteSpec
 from starter.checks.findings import Finding, fail, ok, skipped, warn
 
 _PASSING = frozenset({Fault.RATE_LIMITED, Fault.OVERLOADED})
+_UNCALLED = "not called, because of --offline"
 _UNFILLED = {
     Role.WRITE: "no channel writes, so that no article can be generated",
     Role.ANSWER: "no channel answers, so that nothing can be measured",
@@ -33,9 +34,9 @@ async def outside(known: Catalog, environ: Mapping[str, str], *, offline: bool) 
     """offline: nothing is called, so that a key which is set may still be a wrong one."""
     world = Outside(known, environ)
     try:
-        probes = [_channel(world, known, channel.name, environ, offline=offline) for channel in known.channels]
-        channels = await asyncio.gather(*probes)
-        return [*channels, *(_site(world, known, site, environ) for site in known.sites), *_unfilled(known)]
+        channels = [_channel(world, known, channel.name, environ, offline=offline) for channel in known.channels]
+        sites = [_site(world, known, site, environ, offline=offline) for site in known.sites]
+        return [*await asyncio.gather(*channels, *sites), *_unfilled(known)]
     finally:
         await world.close()
 
@@ -44,25 +45,33 @@ async def _channel(world: Outside, known: Catalog, name: str, environ: Mapping[s
     for lacking in missing_keys(known, environ, [name]):
         return fail(name, f"{lacking.variable} is not set; export it, or remove the channel from channels.toml")
     if offline:
-        return skipped(name, "not called, because of --offline")
+        return skipped(name, _UNCALLED)
     probe = await world.probe(name)
     if probe.ok:
-        return ok(name, f"{world.channel(name).base_url} answers and takes the key")
+        return ok(name, probe.said)
     problem = probe.problem.removeprefix(f"{name}: ")
     return warn(name, f"{problem}; ask again in a while") if probe.fault in _PASSING else fail(name, problem)
 
 
-def _site(world: Outside, known: Catalog, site: SiteSpec, environ: Mapping[str, str]) -> Finding:
+async def _site(
+    world: Outside, known: Catalog, site: SiteSpec, environ: Mapping[str, str], *, offline: bool
+) -> Finding:
     missing = [lacking.variable for lacking in missing_keys(known, environ, [site.name])]
     if missing:
-        variables = " and ".join(missing)
         verb, word = ("is", "it") if len(missing) == 1 else ("are", "them")
-        return fail(site.name, f"{variables} {verb} not set; export {word}, or remove the site from channels.toml")
+        remedy = f"export {word}, or remove the site from channels.toml"
+        return fail(site.name, f"{' and '.join(missing)} {verb} not set; {remedy}")
     try:
         world.publisher(site.name)
     except (ChannelError, ChannelGone) as error:
         return fail(site.name, str(error).removeprefix(f"{site.name}: "))
-    return ok(site.name, f"{site.kind} at {site.base_url}, its credentials are set")
+    if offline:
+        return skipped(site.name, _UNCALLED)
+    report = await world.check_site(site.name)
+    if not report.ok:
+        return fail(site.name, "; ".join(report.problems).removeprefix(f"{site.name}: "))
+    place = site.base_url or site.folder
+    return ok(site.name, "; ".join((f"{site.kind} at {place} is as it should be", *report.notes)))
 
 
 def _unfilled(known: Catalog) -> list[Finding]:

@@ -53,55 +53,58 @@ async def _server(client: Client, address: str) -> Finding:
 
 
 async def _namespace(client: Client, address: str) -> Finding:
-    name, days = client.namespace, RETENTION.days
-    request = DescribeNamespaceRequest(namespace=name)
-    target = f"--address {address} --namespace {name} --retention {days * 24}h"
+    name = client.namespace
     try:
-        described = await client.workflow_service.describe_namespace(request, timeout=_PATIENCE)
+        described = await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=name), timeout=_PATIENCE
+        )
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
-            remedy = f"`temporal operator namespace create {target}`"
-            return fail("namespace", f"{name} is not there; {remedy}, or name another in TEMPORAL_NAMESPACE")
+            return fail("namespace", f"{name} is not there; {_prepare(client, address)} makes it")
         if error.status in _NOT_TOLD:
             return skipped("namespace", f"{name}: this server does not tell")
         raise
     kept = described.config.workflow_execution_retention_ttl.ToTimedelta()
     if kept < RETENTION:
+        days = kept / timedelta(days=1)
         return warn(
             "namespace",
-            f"{name} forgets an ended workflow after {kept / timedelta(days=1):g} days, before its article's last "
-            f"measurement has been read; `temporal operator namespace update {target}`",
+            f"{name} keeps an ended workflow for {days:g} {'day' if days == 1 else 'days'}, too short to look into an "
+            f"article afterwards; {_prepare(client, address)} makes it {RETENTION.days}",
         )
     return ok("namespace", f"{name}, ended workflows are kept for {kept.days} days")
 
 
 async def _search_attributes(client: Client, address: str) -> list[Finding]:
-    check, target = "search attributes", f"--address {address} --namespace {client.namespace}"
+    check = "search attributes"
     try:
-        known = (
-            await client.operator_service.list_search_attributes(
-                ListSearchAttributesRequest(namespace=client.namespace), timeout=_PATIENCE
-            )
-        ).custom_attributes
+        reply = await client.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=client.namespace), timeout=_PATIENCE
+        )
     except RPCError as error:
         if error.status in _NOT_TOLD:
             return [skipped(check, "this server does not tell; look them up in its own console")]
         raise
+    known = reply.custom_attributes
     findings = []
-    for kind in sorted(set(SEARCH_ATTRIBUTES.values())):
-        names = [name for name, wanted in SEARCH_ATTRIBUTES.items() if wanted == kind]
-        create = f"temporal operator search-attribute create {target} --type {_type(kind)}"
-        missing = [name for name in names if name not in known]
-        if missing:
-            verb = "is" if len(missing) == 1 else "are"
-            words = f"{', '.join(missing)} {verb} not registered"
-            findings.append(fail(check, f"{words}; `{create} --name {' --name '.join(missing)}`"))
-        for name in names:
-            if name in known and known[name] != kind:
-                remove = f"`temporal operator search-attribute remove {target} --yes --name {name}`"
-                words = f"{name} is of type {_type(known[name])}, not {_type(kind)}"
-                findings.append(fail(check, f"{words}; {remove}, then `{create} --name {name}`"))
+    missing = [name for name in SEARCH_ATTRIBUTES if name not in known]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        words = f"{', '.join(missing)} {verb} not registered"
+        findings.append(fail(check, f"{words}; {_prepare(client, address)} registers what is missing"))
+    for name, wanted in SEARCH_ATTRIBUTES.items():
+        if name in known and known[name] != wanted:
+            remove = f"temporal operator search-attribute remove --address {address} --namespace {client.namespace}"
+            words = f"{name} is of type {_type(known[name])}, not {_type(wanted)}"
+            findings.append(fail(check, f"{words}; `{remove} --yes --name {name}`, then {_prepare(client, address)}"))
     return findings or [ok(check, f"all {len(SEARCH_ATTRIBUTES)} registered with the right types")]
+
+
+def _prepare(client: Client, address: str) -> str:
+    """Makes the namespace, its retention and the attributes; the temporal command, told several attributes at
+    once, registers only some of them."""
+    where = f"TEMPORAL_ADDRESS={address} TEMPORAL_NAMESPACE={client.namespace}"
+    return f"`{where} sh deploy/temporal/namespace.sh`"
 
 
 async def _partitions(client: Client, queues: Sequence[str]) -> Finding:

@@ -10,7 +10,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from citeloop.channels.outside import Outside
-from citeloop.models.channel import ChannelSpec, Tested
+from citeloop.models.channel import ChannelSpec, Trial
 from citeloop.models.plan import per_second
 from citeloop.models.record import Record
 from citeloop.settings import Settings
@@ -32,7 +32,7 @@ class Checked(Record):
     channel: str
     ok: bool
     message: str
-    tested_against: Tested
+    tested_against: Trial
     notes: tuple[str, ...] = ()
 
 
@@ -151,7 +151,7 @@ def _write(settings: Settings, name: str, change: Callable[[OperatorScope], Awai
 
 async def _checked(outside: Outside, channel: ChannelSpec) -> Checked:
     probe = await outside.probe(channel.name)
-    message = probe.said or probe.problem
+    message = probe.said or probe.problem.removeprefix(f"{channel.name}: ")
     return Checked(
         channel=channel.name, ok=probe.ok, message=message, tested_against=probe.tested_against, notes=probe.notes
     )

@@ -20,7 +20,7 @@ _COUNTED = (("fail", "failure"), ("warn", "warning"))
 def doctor(
     context: typer.Context,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Call no channel: keys are looked for, not tried.")
+        bool, typer.Option("--offline", help="Call no channel and no site: keys are looked for, not tried.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -8,11 +8,12 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from activities.bookkeeping import BookkeepingActivities
+from activities.bookkeeping import PAGE, BookkeepingActivities
 from citeloop.models import ids
 from citeloop.models.plan import Plan, Stage, State
 from citeloop.models.work import Measurement, Progress
 from citeloop.store.repositories import articles, campaigns
+from tests.activities.test_monitoring import WINDOW, question
 from tests.activities.workshop import Workshop, environment
 from workflows.client import start_article
 from workflows.stages import CampaignBrief, CampaignChange, CampaignRef, Census, Note, Page, SampleQuery
@@ -140,6 +141,19 @@ async def test_a_broadcast_goes_on_from_its_heartbeat(
     assert [len(await heard(client, by_id[article_id])) for article_id in order] == [1, 1, 2, 2]
 
 
+async def test_a_broadcast_goes_through_every_page(workshop: Workshop, keeper: BookkeepingActivities) -> None:
+    """None of these articles has a run: a start that Temporal has forgotten is passed over."""
+    campaign_id, plans = await workshop.campaign(*((f"keyword {number}", 3) for number in range(PAGE + 1)))
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        for plan in plans.values():
+            await articles.started(scope, plan.article_id, "forgotten")
+    beats: list[str] = []
+    first = environment()
+    first.on_heartbeat = lambda article_id, _: beats.append(article_id)
+    assert await first.run(keeper.change, word(workshop, campaign_id, "pause")) == 0
+    assert beats == sorted(plan.article_id for plan in plans.values())
+
+
 async def test_an_article_that_has_no_run_any_more_is_passed_over(
     workshop: Workshop, keeper: BookkeepingActivities, client: Client
 ) -> None:
@@ -237,6 +251,18 @@ async def test_an_article_never_measured_has_nothing_to_count(
         view = await articles.find(scope, plan.article_id)
     assert view is not None
     assert view.measurement == found
+
+
+async def test_a_measured_article_counts_its_own_answers_before_and_after(
+    workshop: Workshop, keeper: BookkeepingActivities
+) -> None:
+    plan = await workshop.article()
+    baseline = question(workshop, plan)
+    after = question(workshop, plan, window="after", window_start=WINDOW + plan.monitor.day)
+    for step in (baseline, after):
+        await workshop.run(workshop.monitoring().sample, step)
+    found: Measurement = await workshop.run(keeper.measure, plan)
+    assert (found.baseline_ok, found.after_ok, found.after_named) == (1, 1, 0)
 
 
 async def test_a_note_of_a_resume_lifts_the_hold(workshop: Workshop, keeper: BookkeepingActivities) -> None:

@@ -19,6 +19,7 @@ from citeloop.store.repositories import articles, campaigns, channels
 from starter.embedded.postgres import EmbeddedPostgres
 from tests.activities.test_bookkeeping import end_all
 from tests.activities.workshop import Workshop
+from tests.workflows.test_article import until
 
 AHEAD = 1.25
 """The queue's limit stands a quarter above the rate, which the store paces exactly (ADR 0002)."""
@@ -139,15 +140,13 @@ async def test_only_one_of_the_fleet_acts_and_another_takes_over(
     fleet = [Counting(client, workshop.database) for _ in range(3)]
     running = [asyncio.create_task(one.run()) for one in fleet]
     try:
-        await asyncio.sleep(1.5)
+        await until(lambda: max(one.acted for one in fleet) >= 3)
         [leader] = [place for place, one in enumerate(fleet) if one.acted]
-        assert fleet[leader].acted >= 2
         running[leader].cancel()
-        async with asyncio.timeout(5):
-            while sum(one.acted > 0 for one in fleet) < 2:
-                await asyncio.sleep(0.05)
-        await asyncio.sleep(1.1)
-        assert sum(one.acted > 0 for one in fleet) == 2
+        before = fleet[leader].acted
+        await until(lambda: max(one.acted for one in fleet if one is not fleet[leader]) >= 2)
+        assert [one.acted > 0 for one in fleet].count(True) == 2
+        assert fleet[leader].acted == before
     finally:
         for task in running:
             task.cancel()

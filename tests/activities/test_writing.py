@@ -12,7 +12,7 @@ from activities.failures import BROKEN, CHANNEL_GONE
 from activities.till import purchase_id
 from activities.writing import draft_id
 from citeloop.models import ids
-from citeloop.models.plan import Plan, Stage
+from citeloop.models.plan import Stage
 from citeloop.models.work import Draft, Held, Step, Waiting
 from citeloop.store import migrate
 from citeloop.store.database import Database
@@ -272,7 +272,10 @@ async def test_an_answer_in_hand_outlives_a_store_that_is_killed(
     await _called(workshop)
     assert server.pid is not None
     os.kill(server.pid, signal.SIGKILL)
-    await asyncio.sleep(1.5)
+    async with asyncio.timeout(10):
+        while not (await workshop.sandbox.ledger())["totals"]["ok"]:
+            await asyncio.sleep(0.05)
+    await asyncio.sleep(0.5)
     assert not task.done()
     await server.start()
     draft = await task
@@ -286,7 +289,3 @@ async def _called(workshop: Workshop) -> None:
     async with asyncio.timeout(5):
         while not await workshop.calls("deepseek"):
             await asyncio.sleep(0.02)
-
-
-def _plan_names(plan: Plan) -> list[str]:
-    return [route.name for route in plan.routes[GENERATE]]

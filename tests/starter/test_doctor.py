@@ -13,7 +13,7 @@ import pytest
 from starter import endpoints, simulated
 from starter.checks import embedded, machine, outside
 from starter.checks.findings import Finding, Standing, clock
-from starter.embedded.process import Child, Program
+from starter.embedded.process import Child, Program, left_behind
 from starter.endpoints import Endpoints
 from starter.lock import HomeLock
 from starter.stack import Stack
@@ -49,7 +49,7 @@ def _told(ran: Ran) -> dict[str, list[tuple[str, str]]]:
 
 async def test_a_whole_installation_is_well(stack: Stack) -> None:
     ran = await citeloop("doctor", "--json", home=stack.home)
-    assert (ran.code, _told(ran)) == (0, dict.fromkeys(_told(ran), [])), ran.out
+    assert (ran.code, _told(ran)) == (0, {group: [] for group in _told(ran)}), ran.out
     assert ran.json["ok"] is True
     assert list(_told(ran)) == ["This machine", "Postgres", "Temporal", "Channels and sites", "Work"]
     shown = await citeloop("doctor", home=stack.home)
@@ -131,7 +131,7 @@ def test_a_kept_port_that_a_stranger_took_is_named(tmp_path: Path, stranger: int
 
 async def test_what_a_killed_stack_left_behind_is_told(tmp_path: Path) -> None:
     async def healthy() -> bool:
-        return True
+        return left_behind(tmp_path / "run" / "worker.pid") is not None
 
     left = Child(Program("worker", ("/bin/sleep", "60")), tmp_path / "run", healthy)
     await left.start()

@@ -24,6 +24,7 @@ def article(number: int, state: State = State.MEASURED, **more: Any) -> ArticleV
     fields: dict[str, Any] = {
         "id": str(number),
         "campaign_id": "C",
+        "manifest_id": "M",
         "keyword": f"k{number}",
         "locale": "en",
         "kind": Kind.ARTICLE,

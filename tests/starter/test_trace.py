@@ -154,6 +154,18 @@ def test_between_two_attempts_the_next_one_is_announced(tmp_path: Path) -> None:
     assert [row.outcome for row in trace.rows(trace.load(tmp_path, ARTICLE))[1:]] == ["error", "waits or runs"]
 
 
+def test_a_run_that_went_on_as_another_is_not_running_any_more(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "worker.jsonl",
+        span("RunWorkflow:Article", 1, run="first", of=ARTICLE),
+        span("RunWorkflow:Article", 5, run="second", of=ARTICLE),
+    )
+    first, second = trace.rows(trace.load(tmp_path, ARTICLE))
+    assert (first.end_ns, first.outcome) == (5 * SECOND, "continued")
+    assert (second.end_ns, second.outcome) == (None, "running")
+
+
 def test_errors_are_shown_with_their_message_and_square_brackets_survive(tmp_path: Path) -> None:
     write(
         tmp_path,

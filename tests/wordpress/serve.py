@@ -5,6 +5,7 @@ root on Debian or Ubuntu it installs what is missing; otherwise PHP, WordPress a
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -44,6 +45,7 @@ define( 'WP_SITEURL', '{url}' );
 define( 'WP_ENVIRONMENT_TYPE', 'local' ); // application passwords over http
 define( 'DISABLE_WP_CRON', true );
 define( 'WP_HTTP_BLOCK_EXTERNAL', true );
+define( 'WP_DEFAULT_THEME', 'plain' );
 define( 'AUTOMATIC_UPDATER_DISABLED', true );
 foreach ( array( 'AUTH_KEY', 'SECURE_AUTH_KEY', 'LOGGED_IN_KEY', 'NONCE_KEY' ) as $name ) {{
 	define( $name, 'only on this machine, only for this test ' . $name );
@@ -56,7 +58,7 @@ require_once ABSPATH . 'wp-settings.php';
 """
 
 
-class CannotServe(RuntimeError):
+class CannotServe(RuntimeError):  # noqa: N818 - a fact about the machine, not a fault
     """What is missing on this machine, and what would bring it."""
 
 
@@ -95,7 +97,7 @@ def install() -> None:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise CannotServe(f"a real WordPress needs {', '.join(lacking)}; as root: {command}")
     environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    with _no_services():
+    with _alone(), _no_services():
         for arguments in (("update", "-qq"), ("install", "-y", "-qq", "--no-install-recommends", *PACKAGES)):
             done = subprocess.run(
                 ["apt-get", *arguments], env=environ, capture_output=True, text=True, timeout=_INSTALL_PATIENCE,
@@ -103,6 +105,14 @@ def install() -> None:
             )  # fmt: skip
             if done.returncode:
                 raise CannotServe(f"apt-get {arguments[0]} failed: {done.stderr.strip()[-500:]}")
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Tests that run side by side install one after the other."""
+    with (Path(tempfile.gettempdir()) / "citeloop-wordpress.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager
@@ -137,6 +147,7 @@ def serve() -> Iterator[Site]:
             content = root / "wp-content"
             (content / "mu-plugins").mkdir()
             shutil.copy(HERE / "slow-insert.php", content / "mu-plugins")
+            shutil.copytree(HERE / "theme", content / "themes" / "plain")
             logins = _install_site(root, web)
             _start_php(folder, root, web, running)
             yield Site(url, content, logins)
@@ -255,9 +266,9 @@ def main() -> None:
     begun = time.monotonic()
     try:
         with serve() as site:
-            print(f"WordPress at {site.url} after {time.monotonic() - begun:.0f} s")
-            for role, login in site.logins.items():
-                print(f"{role}: {login.user} / {login.password}")
+            told = [f"WordPress at {site.url} after {time.monotonic() - begun:.0f} s"]
+            told += [f"{role}: {login.user} / {login.password}" for role, login in site.logins.items()]
+            sys.stdout.write("\n".join([*told, ""]))
             sys.stdout.flush()
             with contextlib.suppress(KeyboardInterrupt):
                 signal.pause()

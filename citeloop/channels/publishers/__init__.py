@@ -1,6 +1,7 @@
 """Dialects that publish. One kind of site, one file; a new one is named here, in SiteKind and in outside.py."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from citeloop.channels.ports import Ability
 from citeloop.channels.publishers.folder import Folder
@@ -19,3 +20,13 @@ ABILITIES: Mapping[SiteKind, frozenset[Ability]] = {
     SiteKind.HALO: Halo.abilities,
     SiteKind.WECHAT: WeChat.abilities,
 }
+
+TESTED_AGAINST: Mapping[SiteKind, Literal["real service", "documented shape"]] = {
+    SiteKind.WORDPRESS: "real service",
+    SiteKind.WEBHOOK: "documented shape",
+    SiteKind.FOLDER: "real service",
+    SiteKind.GHOST: "documented shape",
+    SiteKind.HALO: "documented shape",
+    SiteKind.WECHAT: "documented shape",
+}
+"""How far our knowledge of each kind goes."""

@@ -147,7 +147,7 @@ def _own(generator: Generator, post: Post, origin: Origin, place: Places, image:
 
 def _text(value: str) -> str:
     """A JSON string is a YAML string, once the characters that YAML forbids are gone."""
-    cleaned = _CONTROL.sub(" ", value).strip().encode("utf-8", "replace").decode()
+    cleaned = " ".join(_CONTROL.sub(" ", value).split()).encode("utf-8", "replace").decode()
     return json.dumps(cleaned, ensure_ascii=False) if cleaned else ""
 
 

@@ -8,6 +8,7 @@ bears the marker, whatever its slug became. (Read from core 7.2-alpha, 2026-08.)
 import hashlib
 import html
 import json
+import re
 from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
@@ -34,6 +35,7 @@ from citeloop.channels.wire import Wire
 from citeloop.models.channel import SiteSpec
 
 _STATUSES = "publish,future,draft,pending,private"
+_PRE = re.compile(r"(<pre\b.*?</pre>)", re.DOTALL)
 _JSON = {"Content-Type": "application/json"}
 _NO_PICTURE = frozenset({Fault.INVALID, Fault.REFUSED, Fault.GARBLED})
 _FORBIDDEN, _ALREADY_TRASHED, _NO_TRASH = 403, 410, 501
@@ -113,7 +115,7 @@ class WordPress:
             script = markup.json_ld(post, image=source)
         fields: dict[str, JsonValue] = {
             "title": post.title,
-            "content": f"{post.html}\n{markup.span(post.marker)}{script}",
+            "content": f"{_on_one_line(post.html)}{markup.span(post.marker)}{script}",
             "excerpt": post.excerpt,
         }
         if media:
@@ -167,8 +169,7 @@ class WordPress:
             return 0, ""
         name = f"citeloop-{hashlib.sha256(post.picture.data).hexdigest()[:16]}"
         try:
-            query = {"slug": name, "context": "edit"}
-            known = await self._rest.ask(Ask("GET", "/wp/v2/media", query), patience, listed)
+            known = await self._rest.ask(Ask("GET", "/wp/v2/media", {"slug": name}), patience, listed)
             if not known:
                 known = [await self._rest.ask(_upload(name, post, post.picture), patience, created)]
         except ChannelError as error:
@@ -193,7 +194,7 @@ class WordPress:
         return ids
 
     async def _term_id(self, taxonomy: str, name: str, patience: Patience) -> int:
-        asked = {"search": name, "per_page": "100", "context": "edit"}
+        asked = {"search": name, "per_page": "100"}
         for item in await self._rest.ask(Ask("GET", f"/wp/v2/{taxonomy}", asked), patience, listed):
             if html.unescape(text_at(item, "name")).casefold() == name.casefold():
                 return identity(item)
@@ -222,7 +223,7 @@ class WordPress:
             return made
         self._keeps_scripts = False
         notes.append(_NO_SCRIPTS)
-        bare = {"content": f"{post.html}\n{markup.span(post.marker)}"}
+        bare = {"content": f"{_on_one_line(post.html)}{markup.span(post.marker)}"}
         try:
             return await self._rest.ask(_post(f"/wp/v2/posts/{text_at(made, 'id')}", bare), patience, created)
         except ChannelError as error:
@@ -243,6 +244,11 @@ def _upload(name: str, post: Post, picture: PictureFile) -> Ask:
     if picture.credit:
         query["caption"] = picture.credit
     return Ask("POST", "/wp/v2/media", query, picture.data, headers)
+
+
+def _on_one_line(text: str) -> str:
+    """WordPress makes a <br> of every line break outside <pre>."""
+    return "".join(part if part.startswith("<pre") else part.replace("\n", " ") for part in _PRE.split(text))
 
 
 def _bears(post: JsonValue, marker: str) -> bool:

@@ -17,7 +17,7 @@ _WELCOME = {
     "unfiltered_html": "lacks unfiltered_html: articles appear without JSON-LD",
     "edit_published_posts": "may not edit published posts: corrections are refused",
     "delete_published_posts": "may not delete published posts: withdrawals are refused",
-    "manage_categories": "may not make tags and categories: only those that exist are used",
+    "manage_categories": "may not make categories: only those that exist are used",
 }
 _DRAFT = json.dumps({"title": "CiteLoop connection test", "content": "May be deleted.", "status": "draft"}).encode()
 _REDIRECTED = range(300, 400)

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -60,12 +60,16 @@ class Project:
         }
         return Folder(SiteSpec.model_validate(fields | changes), self.environ, lambda: NOW)
 
-    def git(self, *arguments: str, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> str:
+    def git(self, *arguments: str, cwd: Path | None = None) -> str:
         done = subprocess.run(
-            ["git", *arguments], cwd=cwd or self.root, env={**self.environ, **(environ or {})}, capture_output=True,
+            ["git", *arguments], cwd=cwd or self.root, env=self.environ, capture_output=True,
             text=True, check=True,
         )  # fmt: skip
         return done.stdout
+
+    def build(self, *command: str) -> None:
+        """By the real generator."""
+        subprocess.run(command, cwd=self.root, env={**self.environ, "LANG": "C.UTF-8"}, check=True)
 
     async def shown(self) -> list[str]:
         """The pages as whoever builds the site finds them: in the upstream, the last commit, or the folder."""

@@ -5,15 +5,27 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-Chosen = Callable[[str, str], bool]
-"""By method and target: whether the reply to this request is lost."""
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request and the status of its answer. `target` is path and query."""
+
+    method: str
+    target: str
+    body: bytes
+    status: int
+
+
+Chosen = Callable[[Exchange], bool]
+"""Whether the reply is lost."""
 _CONNECTION = re.compile(rb"(?im)^(connection|keep-alive):.*\r\n")
 _PATIENCE = 60.0
 
 
-def nothing(_method: str, _target: str) -> bool:
+def nothing(_exchange: Exchange) -> bool:
     return False
 
 
@@ -54,9 +66,10 @@ class Proxy:
             reply = await onward.read()
         finally:
             answer.close()
-        if self.loses(method, target):
-            status = reply[:12].decode("latin-1").partition(" ")[2]
-            self.lost[f"{status} {method} {target.partition('?')[0]}"] += 1
+        status = re.match(rb"HTTP/1\.\d (\d{3})", reply)
+        exchange = Exchange(method, target, body, int(status[1]) if status else 0)
+        if self.loses(exchange):
+            self.lost[f"{exchange.status} {method} {target.partition('?')[0]}"] += 1
             writer.transport.abort()
             return
         writer.write(reply)

@@ -69,7 +69,7 @@ class TestWordPress(Conformance):
                 publisher=blog(proxy.url),
                 wrong=blog(proxy.url, "another pass word"),
                 shown=lambda: pages(http, f"{sandbox.url}/blog/"),
-                lossy=losing(proxy, lambda method, target: method == "POST" and target.endswith("/posts")),
+                lossy=losing(proxy, lambda one: one.method == "POST" and one.target.endswith("/posts")),
                 secrets=(password, "another pass word", "Y2l0ZWxvb3A6c2FuZGJveCBhcHAgcGFzcw=="),
                 elsewhere=blog,
             )
@@ -92,7 +92,7 @@ class TestWebhook(Conformance):
                 publisher=hook(proxy.url),
                 wrong=hook(proxy.url, other),
                 shown=lambda: pages(http, f"{sandbox.url}/hook/"),
-                lossy=losing(proxy, lambda method, _target: method == "POST"),
+                lossy=losing(proxy, lambda one: one.method == "POST"),
                 secrets=(secret, other),
                 elsewhere=hook,
             )
@@ -163,7 +163,7 @@ class TestGhost(Conformance):
                 publisher=site(proxy.url),
                 wrong=site(proxy.url, wrong),
                 shown=shown,
-                lossy=losing(proxy, lambda method, target: method == "POST" and "/posts/" in target),
+                lossy=losing(proxy, lambda one: one.method == "POST" and "/posts/" in one.target),
                 secrets=(ghost.SECRET, "0" * 64),
                 elsewhere=site,
             )
@@ -186,7 +186,7 @@ class TestHalo(Conformance):
                 publisher=site(proxy.url),
                 wrong=site(proxy.url, "pat_another0123456789"),
                 shown=shown,
-                lossy=losing(proxy, lambda method, target: method == "PUT" and target.endswith("/publish")),
+                lossy=losing(proxy, lambda one: one.method == "PUT" and one.target.endswith("/publish")),
                 secrets=(halo.TOKEN, "pat_another0123456789"),
                 elsewhere=site,
             )
@@ -211,7 +211,7 @@ class TestHaloDrafts(TestHalo):
                 publisher=Halo(spec, halo.TOKEN, wire),
                 wrong=Halo(spec, "pat_another0123456789", Wire(http, "halo", secrets=("pat_another0123456789",))),
                 shown=shown,
-                lossy=losing(proxy, lambda method, target: method == "POST" and target.endswith("/posts")),
+                lossy=losing(proxy, lambda one: one.method == "POST" and one.target.endswith("/posts")),
             )
 
 
@@ -232,14 +232,14 @@ class TestWeChat(Conformance):
                 publisher=account(proxy.url),
                 wrong=account(proxy.url, "f" * 32),
                 shown=shown,
-                lossy=losing(proxy, lambda _method, target: "/draft/add" in target),
+                lossy=losing(proxy, lambda one: "/draft/add" in one.target),
                 secrets=(wechat.SECRET, "f" * 32),
                 elsewhere=account,
             )
 
 
-def test_every_kind_of_site_says_what_it_can_do() -> None:
-    from citeloop.channels.publishers import ABILITIES
+def test_every_kind_of_site_says_what_it_can_do_and_how_well_it_is_known() -> None:
+    from citeloop.channels.publishers import ABILITIES, TESTED_AGAINST
 
-    assert set(ABILITIES) == set(SiteKind)
+    assert set(ABILITIES) == set(TESTED_AGAINST) == set(SiteKind)
     assert all({Ability.PICTURE, Ability.UPDATE, Ability.WITHDRAW} <= known for known in ABILITIES.values())

@@ -2,19 +2,21 @@
 
 import base64
 import json
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 import httpx
 import pytest
 
 from citeloop.channels.errors import ChannelError, Fault
-from citeloop.channels.ports import PictureFile, Placed, Post, Undecidable
+from citeloop.channels.ports import Heard, PictureFile, Placed, Post, SiteReport, Undecidable
 from citeloop.channels.publishers.webhook import WebhookSite
-from citeloop.channels.signing import verify
+from citeloop.channels.signing import SignatureError, signed_headers, verify
 from citeloop.channels.wire import Wire
 from citeloop.models.channel import SiteKind, SiteSpec
+from tests.channels.publishers.lines import lines_reply
 from tests.channels.settings import call
-from tests.channels.test_wordpress import lines_reply
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 SECRET = "whsec_" + base64.b64encode(b"a" * 32).decode()
@@ -22,6 +24,7 @@ SITE = SiteSpec(name="hook", kind=SiteKind.WEBHOOK, base_url="https://site.examp
 POST = Post(
     marker="m-1234567890", slug="tea", title="茶", html="<p>Tea.</p>", callback_url="https://us.example/cb/token"
 )
+T = TypeVar("T")
 PICTURE = PictureFile(data=b"\x89PNG", media_type="image/png", width=1, height=1)
 
 
@@ -35,6 +38,10 @@ class Receiver:
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
+
+    async def use(self, work: Callable[[WebhookSite], Awaitable[T]]) -> T:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(self)) as http:
+            return await work(WebhookSite(SITE, SECRET, Wire(http, "hook", secrets=(SECRET,)), lambda: NOW))
 
     async def run(self, verb: str, post: Post = POST, secret: str = SECRET) -> Placed | None:
         async with httpx.AsyncClient(transport=httpx.MockTransport(self)) as http:
@@ -83,7 +90,7 @@ async def test_the_delivery_is_signed_under_the_marker_and_says_everything() -> 
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
-        (lines_reply("wh-3xx"), Fault.INVALID),
+        (lines_reply("wh-3xx"), Fault.UNAVAILABLE),
         (lines_reply("wh-502"), Fault.UNKNOWN),
         (httpx.Response(500), Fault.UNKNOWN),
         (httpx.ReadError("reset"), Fault.UNKNOWN),
@@ -132,3 +139,110 @@ async def test_a_secret_that_is_none_names_its_variable() -> None:
     with pytest.raises(ChannelError, match="HOOK_SECRET") as raised:
         await Receiver(httpx.Response(202)).run("publish", secret="not a secret")
     assert raised.value.fault is Fault.UNAUTHORIZED
+
+
+async def test_what_a_post_has_besides_is_told_and_what_it_lacks_is_left_out() -> None:
+    receiver = Receiver(httpx.Response(202))
+    credited = PICTURE.model_copy(update={"credit": "A. Photographer"})
+    extras = {"tags": ("tea",), "canonical_url": "https://o.example", "json_ld": "{}", "picture": credited}
+    await receiver.run("publish", POST.model_copy(update=extras))
+    data = json.loads(receiver.requests[0].content)["data"]
+    assert (data["tags"], data["canonical_url"], data["json_ld"]) == (["tea"], "https://o.example", "{}")
+    assert data["picture"]["credit"] == "A. Photographer"
+    assert "categories" not in data
+
+
+async def test_a_correction_is_an_event_with_an_id_of_its_own_that_its_repeat_keeps() -> None:
+    receiver = Receiver(httpx.Response(202, json={"remote_id": "41", "url": "https://site.example/41"}))
+    corrected = POST.model_copy(update={"html": "<p>Corrected.</p>"})
+
+    async def correct(site: WebhookSite) -> Placed:
+        await site.update(POST, "41", call())
+        await site.update(corrected, "41", call())
+        return await site.update(corrected, "41", call())
+
+    placed = await receiver.use(correct)
+    assert placed == Placed(remote_id="41", url="https://site.example/41", confirmed=True)
+    ids = [verify([SECRET], one.headers, one.content, NOW) for one in receiver.requests]
+    assert len(set(ids)) == 2
+    assert ids[1] == ids[2]
+    assert all(one.startswith("m-1234567890.update.") for one in ids)
+    assert json.loads(receiver.requests[0].content)["type"] == "article.update"
+
+
+async def test_a_withdrawal_names_the_marker_and_no_text() -> None:
+    receiver = Receiver(httpx.Response(200))
+    await receiver.use(lambda site: site.withdraw(POST, "41", call()))
+    payload = json.loads(receiver.requests[0].content)
+    assert payload["type"] == "article.withdraw"
+    assert payload["data"] == {"publication_id": "tenant/article/generate/0", "marker": "m-1234567890"}
+
+
+async def test_what_the_site_does_not_know_is_withdrawn_already_and_cannot_be_corrected() -> None:
+    receiver = Receiver(httpx.Response(404, json={"error": "no page with this marker"}))
+    await receiver.use(lambda site: site.withdraw(POST, "41", call()))
+    with pytest.raises(ChannelError, match="publish it anew") as raised:
+        await receiver.use(lambda site: site.update(POST, "41", call()))
+    assert raised.value.fault is Fault.INVALID
+
+
+@pytest.mark.parametrize(
+    ("answer", "ok", "words"),
+    [
+        (httpx.Response(404, json={"error": "none"}), True, ""),
+        (httpx.Response(405), True, "a person has to decide"),
+        (httpx.Response(401, json={"error": "signature"}), False, "the same secret"),
+        (httpx.Response(500), False, "500"),
+        (httpx.ConnectError("refused"), False, "cannot reach"),
+    ],
+)
+async def test_a_check_asks_for_a_marker_that_cannot_exist(
+    answer: httpx.Response | Exception, ok: bool, words: str
+) -> None:
+    report: SiteReport = await Receiver(answer).use(lambda site: site.check(call()))
+    assert report.ok is ok
+    assert words in " ".join((*report.problems, *report.notes))
+
+
+async def heard(headers: dict[str, str], body: bytes, now: datetime = NOW) -> Heard:
+    async def read(site: WebhookSite) -> Heard:
+        return site.read_callback(headers, body, now)
+
+    return await Receiver(httpx.Response(200)).use(read)
+
+
+CALLBACK = json.dumps(
+    {"type": "article.published", "data": {"remote_id": "41", "url": "https://site.example/41", "more": 1}}
+).encode()
+
+
+async def test_a_genuine_callback_is_heard() -> None:
+    headers = signed_headers(SECRET, "msg_7", NOW, CALLBACK)
+    assert await heard(headers, CALLBACK) == Heard(
+        event_id="msg_7", type="article.published", remote_id="41", url="https://site.example/41"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "body", "later"),
+    [
+        ({"webhook-signature": "v1,AAAA"}, CALLBACK, timedelta(0)),
+        ({"webhook-id": "msg_8"}, CALLBACK, timedelta(0)),
+        ({}, CALLBACK + b" ", timedelta(0)),
+        ({}, CALLBACK, timedelta(minutes=6)),
+        ({}, CALLBACK, timedelta(minutes=-6)),
+        ({"webhook-timestamp": ""}, CALLBACK, timedelta(0)),
+    ],
+    ids=["forged", "another id", "another body", "old", "from the future", "no timestamp"],
+)
+async def test_a_callback_that_is_not_genuine_is_not_believed(
+    change: dict[str, str], body: bytes, later: timedelta
+) -> None:
+    headers = signed_headers(SECRET, "msg_7", NOW, CALLBACK) | change
+    with pytest.raises(SignatureError):
+        await heard(headers, body, NOW + later)
+
+
+async def test_a_genuine_callback_that_is_no_json_is_not_believed_either() -> None:
+    with pytest.raises(SignatureError, match="no JSON"):
+        await heard(signed_headers(SECRET, "msg_7", NOW, b"hello"), b"hello")

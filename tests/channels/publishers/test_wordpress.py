@@ -13,9 +13,9 @@ from citeloop.channels.ports import PictureFile, Placed, Post
 from citeloop.channels.publishers.wordpress import WordPress
 from citeloop.channels.wire import Wire
 from citeloop.models.channel import SiteKind, SiteSpec
+from tests.channels.publishers.lines import lines_reply
 from tests.channels.servers import Peer, raw_server
 from tests.channels.settings import call
-from tests.channels.test_wire_faults import LINES
 
 SITE = SiteSpec(name="blog", kind=SiteKind.WORDPRESS, base_url="https://blog.example")
 PICTURE = PictureFile(data=b"\x89PNG", media_type="image/png", width=1, height=1)
@@ -162,11 +162,6 @@ async def test_a_passing_fault_of_the_upload_is_told_before_anything_was_posted(
     error = await site.error(post=POST.model_copy(update={"picture": PICTURE}))
     assert error.fault is Fault.OVERLOADED
     assert not [one for one in site.sent("POST") if "/posts" in one.url.path]
-
-
-def lines_reply(line_id: str) -> httpx.Response:
-    line = next(one for one in LINES if one["id"] == line_id)
-    return httpx.Response(line["status"], headers=line["headers"], content=line["body"].encode())
 
 
 JUDGED = {

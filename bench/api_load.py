@@ -1,0 +1,204 @@
+"""How much the HTTP API takes on this machine: submissions for half a minute, then reads at a fixed rate.
+
+Everything runs here: embedded Temporal and Postgres, a worker that meanwhile works on what was submitted, the
+sandbox, the API, and the client in a process of its own. Requests are sent by the clock whether or not earlier
+ones have been answered, so that a slow answer delays no later request and hides nothing.
+
+    python bench/api_load.py --seconds 30 --submissions 55 --reads 100
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import text
+
+from citeloop.store.database import Database
+from citeloop.store.repositories.api_keys import KeyRole
+from citeloop.store.repositories.tenants import TenantRow
+from starter import files, keys, simulated
+from starter.connecting import tenant_of
+from starter.stack import Parts, Stack
+
+PAGE = 50
+PATIENCE = 600
+ADMITTED = text("SELECT count(*), count(started_at) FROM articles WHERE tenant_id = :tenant")
+
+
+class Load:
+    """Requests by the clock; latencies in seconds, by status."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+        self.latencies: list[float] = []
+        self.statuses: Counter[str] = Counter()
+        self.answers: list[Any] = []
+
+    async def run(self, requests: list[tuple[str, str, Any]], rate: float) -> float:
+        """Seconds from the first request to the last answer."""
+        began = time.perf_counter()
+        sent = []
+        for number, request in enumerate(requests):
+            await asyncio.sleep(max(0.0, began + number / rate - time.perf_counter()))
+            sent.append(asyncio.create_task(self._one(*request, due=began + number / rate)))
+        await asyncio.gather(*sent)
+        return time.perf_counter() - began
+
+    async def _one(self, method: str, path: str, body: Any, *, due: float) -> None:
+        """The latency counts from when the request was due, not from when the client got round to it."""
+        try:
+            answer = await self._http.request(method, path, json=body)
+            self.statuses[str(answer.status_code)] += 1
+            self.answers.append(answer.json())
+        except httpx.HTTPError as error:
+            self.statuses[type(error).__name__] += 1
+        self.latencies.append(time.perf_counter() - due)
+
+    def percentile(self, share: float) -> float:
+        """In milliseconds."""
+        ordered = sorted(self.latencies)
+        return round(1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1)
+
+    def report(self, seconds: float) -> dict[str, Any]:
+        return {
+            "requests": len(self.latencies),
+            "per_second": round(len(self.latencies) / seconds, 1),
+            "statuses": dict(self.statuses),
+            "p50_ms": self.percentile(0.5),
+            "p99_ms": self.percentile(0.99),
+            "max_ms": self.percentile(1.0),
+        }
+
+
+async def client(url: str, key: str, seconds: int, submissions: int, reads: int) -> dict[str, Any]:
+    """In a process of its own: its work is not the API's."""
+    limits = httpx.Limits(max_connections=64, max_keepalive_connections=64)
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=30, trust_env=False) as http:
+        run = f"{time.time():.0f}"
+        writing = Load(http)
+        took = await writing.run(
+            [
+                ("POST", "/v1/articles", {"brand": "milvus", "keyword": f"load {run} {n}", "review": {"mode": "auto"}})
+                for n in range(seconds * submissions)
+            ],
+            submissions,
+        )
+        made = [answer["id"] for answer in writing.answers if "id" in answer]
+        reading = Load(http)
+        read_in = await reading.run(_reads(made, seconds * reads), reads)
+    return {"submissions": writing.report(took), "accepted": len(set(made)), "reads": reading.report(read_in)}
+
+
+def _reads(made: list[str], number: int) -> list[tuple[str, str, Any]]:
+    """Half single articles, the rest lists, events and drafts: what a dashboard asks."""
+    choose = random.Random(7)  # noqa: S311 - a load, not a secret
+    paths = []
+    for _ in range(number):
+        one = f"/v1/articles/{choose.choice(made)}"
+        others = (f"/v1/articles?limit={PAGE}", "/v1/articles?state=running", f"{one}/events", f"{one}/drafts")
+        paths.append(one if choose.random() < 0.5 else choose.choice(others))  # noqa: PLR2004 - half
+    return [("GET", path, None) for path in paths]
+
+
+async def bench(seconds: int, submissions: int, reads: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as home:
+        parts = Parts(
+            home=Path(home),
+            channels=simulated.CHANNELS,
+            sandbox=simulated.ROOT / "sandbox" / "quiet.toml",
+            worker=True,
+            api=True,
+            env=simulated.ENVIRONMENT,
+        )
+        async with Stack(parts) as stack:
+            database = Database(stack.database_url, pool_size=2)
+            try:
+                tenant = await tenant_of(database, parts.tenant)
+                key = (await keys.create(database, tenant, "bench", KeyRole.OPERATOR)).key
+                await _brand(stack.api_url or "", key)
+                admission = asyncio.create_task(_admitted(database, tenant, seconds * submissions))
+                result = await _client_process(stack.api_url or "", key, seconds, submissions, reads)
+                return {**result, **await admission}
+            finally:
+                await database.close()
+
+
+async def _brand(url: str, key: str) -> None:
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as http:
+        brand = files.read_brand(simulated.BRAND).model_dump_json()
+        (await http.put("/v1/brands/milvus", content=brand)).raise_for_status()
+
+
+async def _client_process(url: str, key: str, *numbers: int) -> dict[str, Any]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, __file__, "--client", url, "--seconds", str(numbers[0]),
+        "--submissions", str(numbers[1]), "--reads", str(numbers[2]),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await process.communicate(key.encode())
+    result: dict[str, Any] = json.loads(out)
+    return result
+
+
+async def _admitted(database: Database, tenant: TenantRow, expected: int) -> dict[str, Any]:
+    """Until every article that was accepted has its workflow."""
+    began: float | None = None
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            async with database.tenant(tenant.id) as scope:
+                total, started = (await scope.sql.execute(ADMITTED, {"tenant": tenant.id})).one()
+            now = time.perf_counter()
+            began = began or (now if total else None)
+            if began is not None and started == total == expected:
+                return {"admitted": started, "admitted_per_second": round(started / (now - began), 1)}
+            await asyncio.sleep(0.5)
+
+
+def show(result: dict[str, Any]) -> None:
+    made = Table(box=None, header_style="bold")
+    for column in ("", "requests", "per second", "p50 ms", "p99 ms", "max ms", "statuses"):
+        made.add_column(column, justify="left" if column in {"", "statuses"} else "right")
+    for name in ("submissions", "reads"):
+        row = result[name]
+        statuses = ", ".join(f"{status} × {number}" for status, number in row["statuses"].items())
+        made.add_row(
+            name, *(str(row[key]) for key in ("requests", "per_second", "p50_ms", "p99_ms", "max_ms")), statuses
+        )
+    console = Console(width=120)
+    console.print(made)
+    console.print(
+        f"accepted {result['accepted']}, admitted {result['admitted']} at {result['admitted_per_second']}/s",
+        style="bold",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--submissions", type=int, default=55, help="a second")
+    parser.add_argument("--reads", type=int, default=100, help="a second")
+    parser.add_argument("--client", metavar="URL", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    numbers = (given.seconds, given.submissions, given.reads)
+    if given.client:
+        result = asyncio.run(client(given.client, sys.stdin.read(), *numbers))
+    else:
+        result = asyncio.run(bench(*numbers))
+        show(result)
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()
