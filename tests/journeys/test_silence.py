@@ -11,7 +11,7 @@ from citeloop.models.plan import ReviewMode, Stage, State
 from tests.installation import Installation, eventually
 from tests.journeys.conftest import CHANNELS, Installing, Tell
 
-pytestmark = [pytest.mark.journey, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.journey, pytest.mark.timeout(240)]
 
 SILENCE = 30.0
 BETWEEN_CHUNKS = 4.0

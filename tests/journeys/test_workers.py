@@ -11,7 +11,7 @@ from tests.journeys import campaigns
 from tests.journeys.conftest import Installing, Tell
 from tests.journeys.workers import worker
 
-pytestmark = [pytest.mark.journey, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.journey, pytest.mark.timeout(240)]
 
 WRITING = (Stage.GENERATE, Stage.REWRITE)
 SWEPT_WITHIN = 20.0

@@ -1,7 +1,5 @@
 """What the doors show of samples: page by page, each with its whole place in the measurement."""
 
-
-
 from datetime import datetime
 from typing import Any
 
