@@ -22,7 +22,7 @@ demo: $(READY)   ## one real campaign, end to end, on this machine
 	@$(BIN)/citeloop demo
 
 test: $(READY)   ## the tests; real Temporal, real Postgres, real HTTP on loopback
-	@$(BIN)/python -m pytest -m "not journey" $(ARGS)
+	@$(BIN)/python -m pytest -m "not journey" --numprocesses 2 --dist loadfile $(ARGS)
 
 journeys: $(READY)  ## the long tests that kill real processes
 	@$(BIN)/python -m pytest -m journey $(ARGS)

@@ -151,7 +151,7 @@ class PublishingActivities(stages.Publishing):
             to=PublicationState.PUBLISHED if placed.confirmed else PublicationState.SENT,
             remote_id=placed.remote_id,
             url=placed.url,
-            reason="",
+            reason="; ".join(placed.notes),
             deadline=None if placed.confirmed else deadline,
         )
         return await self._current(step)

@@ -155,11 +155,14 @@ class Till:
             async with self._database.operator() as op:
                 await channels.counted(op, channel, calls=1, faults=1)
             raise failures.fault(error, spent=faults >= call.policy.max_faults) from error
-        if error.fault is Fault.RATE_LIMITED:
+        if error.fault is Fault.RATE_LIMITED or (error.delay is not None and last_resort):
             return await self._hold(error, channel)
         async with self._database.operator() as op:
             await channels.counted(op, channel, calls=1)
-            await channels.pause(op, channel, error.message)
+            if error.delay is not None:  # a quota that resets by itself
+                await channels.hold(op, channel, until=datetime.now(UTC) + error.delay, reason=error.message)
+            else:
+                await channels.pause(op, channel, error.message)
         if last_resort:
             raise failures.limited(error.message, PAUSED_CHECK, kind=error.fault) from error
         raise failures.moved_on(error) from error

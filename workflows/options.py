@@ -54,6 +54,7 @@ def send(plan: Plan, route: Route) -> workflow.ActivityConfig:
     """One attempt: nothing may post a second time before somebody has looked."""
     config = call(plan, Stage.PUBLISH, route)
     config["retry_policy"] = RetryPolicy(maximum_attempts=1)
+    config["start_to_close_timeout"] = 2 * route.policy.total + QUEUE_MARGIN  # the look-up, then the send
     return config
 
 

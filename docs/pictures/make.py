@@ -3,7 +3,7 @@
 It runs `citeloop demo --keep` in a temporary folder, in a terminal of tmux, and looks at the Temporal UI with a
 headless Chromium. Needs both, and a font with Chinese characters; on Debian:
 `apt-get install --no-install-recommends chromium tmux fonts-dejavu-core fonts-noto-cjk`.
-"""  # noqa: INP001 - a script beside its pictures
+"""
 
 import base64
 import io

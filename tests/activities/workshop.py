@@ -249,7 +249,7 @@ class Workshop:
             base_url=f"{self.sandbox.url}/{part}",
             user_env="SANDBOX_BLOG_USER" if kind is SiteKind.WORDPRESS else None,
             secret_env="SANDBOX_BLOG_PASSWORD" if kind is SiteKind.WORDPRESS else "SANDBOX_HOOK_SECRET",
-            max_server_time=timedelta(seconds=1),
+            max_server_time=timedelta(seconds=4),
             callback_deadline=timedelta(seconds=30),
             policy=QUICK,
         )

@@ -15,9 +15,9 @@ from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
 
 _VIEW = """
-SELECT a.id, a.campaign_id, a.manifest_id, a.keyword, a.locale, a.kind, a.priority, a.state, a.stage, a.round, a.channel,
-       a.writer, a.attempts, a.faults, a.reason, a.hold, a.measurement, a.cost_micros, a.cost_currency, a.run_id,
-       a.submitted_at, a.started_at, a.updated_at, a.ended_at, a.progress->'done' AS done, p.urls
+SELECT a.id, a.campaign_id, a.manifest_id, a.keyword, a.locale, a.kind, a.priority, a.state, a.stage, a.round,
+       a.channel, a.writer, a.attempts, a.faults, a.reason, a.hold, a.measurement, a.cost_micros, a.cost_currency,
+       a.run_id, a.submitted_at, a.started_at, a.updated_at, a.ended_at, a.progress->'done' AS done, p.urls
 FROM articles a LEFT JOIN LATERAL (
   SELECT json_agg(json_build_array(site, url, state) ORDER BY site) AS urls
   FROM publications WHERE tenant_id = a.tenant_id AND article_id = a.id) p ON true
