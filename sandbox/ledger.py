@@ -23,6 +23,7 @@ class ServiceEntry:
     abandoned: int = 0
     bought_twice: int = 0
     inside: int = 0
+    """Calls that are being answered now."""
     max_concurrent: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     refused: list[str] = field(default_factory=list)
@@ -38,6 +39,7 @@ class ServiceEntry:
             "invalid": self.invalid,
             "abandoned": self.abandoned,
             "bought_twice": self.bought_twice,
+            "inside": self.inside,
             "max_concurrent": self.max_concurrent,
             "faults": dict(self.faults),
             "refused": self.refused,

@@ -123,24 +123,24 @@ class TestChannels:
     async def test_a_malformed_line_in_the_channels_file(self, installation: Installation, write: Write) -> None:
         file = write("channels.toml", '[channels.deepseek]\nroles = ["write"]\ndialect = openai_chat\n')
         ran = await run(installation.home, "--channels", file, "submit", "x", "--brand", BRAND)
-        refused(ran, "channels.toml", "3", code=2)
+        refused(ran, "channels.toml:3", "Invalid value", "correct the line")
 
     async def test_a_misspelt_field_in_the_channels_file(self, installation: Installation, write: Write) -> None:
         known = installation.stack.parts.channels.read_text()
         file = write("channels.toml", known.replace("concurrency = 8", "concurency = 8", 1))
         ran = await run(installation.home, "--channels", file, "submit", "x", "--brand", BRAND)
-        refused(ran, "channels.toml", "deepseek", "concurency", "concurrency")
+        refused(ran, "channels.toml:", "channels.deepseek.concurency", "unknown key", "did you mean concurrency?")
 
     async def test_a_wrong_key(self, installation: Installation) -> None:
         environ = {"SANDBOX_KEY": "sk-wrong-and-secret"}
         ran = await run(installation.home, "submit", "x", "--brand", BRAND, **environ)
-        refused(ran, "channel ", "refuses the key (HTTP 401)", "check SANDBOX_KEY", code=2)
+        refused(ran, "channel ", "refuses the key (HTTP 401)", "check SANDBOX_KEY")
         assert "sk-wrong" not in ran.err
 
     async def test_a_wrong_key_for_a_campaign(self, installation: Installation) -> None:
         environ = {"SANDBOX_KEY": "sk-wrong-and-secret"}
         ran = await run(installation.home, "campaign", BRAND, KEYWORDS, **environ)
-        refused(ran, "channel ", "refuses the key (HTTP 401)", "check SANDBOX_KEY", code=2)
+        refused(ran, "channel ", "refuses the key (HTTP 401)", "check SANDBOX_KEY")
 
 
 @pytest.mark.usefixtures("nothing_done")

@@ -97,27 +97,11 @@ async def test_an_article_is_sent_back_and_approved_by_cli_and_ends_measured(sta
     assert (article.state, article.round, article.done) == (State.MEASURED, 1, tuple(Stage))
 
 
-async def test_pause_resume_priority_and_cancel_by_cli(stack: Stack, commands: Commands) -> None:
-    article_id = await submit(commands, "steered by command line")
-    await until(commands, article_id, State.REVIEW)
-    paused = await cli(stack, "pause", article_id, "--reason", "price change")
-    assert paused.json["answered"] is True
-    assert (await commands.article(article_id)).hold == "price change"
-    ranked = await cli(stack, "priority", article_id, "1")
-    assert ranked.json["message"] == "done"
-    assert (await commands.article(article_id)).priority == 1
-    await cli(stack, "resume", article_id)
-    assert (await commands.article(article_id)).hold is None
-    await cli(stack, "cancel", article_id, "--reason", "wrong product")
-    article = await until(commands, article_id, State.CANCELLED)
-    assert article.reason == "wrong product"
-
-
 async def test_a_script_pauses_before_the_next_stage_and_resumes(commands: Commands) -> None:
     article_id = await submit(commands, "steered by script", stages=(Stage.GENERATE, Stage.REWRITE))
     await commands.pause(article_id, "wait")
     held = await until(commands, article_id, State.PAUSED, State.DONE)
-    assert held.state is State.PAUSED
+    assert (held.state, held.hold) == (State.PAUSED, "wait")
     await commands.resume(article_id)
     assert (await until(commands, article_id, State.DONE)).done == (Stage.GENERATE, Stage.REWRITE)
 
