@@ -9,6 +9,7 @@ import pytest
 import yaml
 from temporalio.envconfig import ClientConfig
 
+from citeloop.channels import catalog
 from citeloop.settings import Settings
 from citeloop.store.roles import APP, OWNER
 from starter.embedded import temporal as embedded
@@ -209,10 +210,11 @@ def test_keys_of_channels_reach_only_those_who_call_them(compose: Composition) -
 
 
 def test_the_example_of_keys_names_those_of_the_example_of_channels() -> None:
-    channels = (ROOT / "examples" / "channels.toml").read_text()
-    named = set(re.findall(r'(?m)^(?:key|user|secret)_env = "(\w+)"', channels))
+    known = catalog.load(ROOT / "examples" / "channels.toml", {})
+    named = {channel.key_env for channel in known.channels}
+    named |= {variable for site in known.sites for variable in (site.user_env, site.secret_env)}
     listed = re.findall(r"(?m)^(\w+)=(.*)$", (ROOT / "deploy" / "keys.env.example").read_text())
-    assert dict(listed) == dict.fromkeys(named, "")
+    assert dict(listed) == dict.fromkeys(filter(None, named), "")
 
 
 def test_dynamic_configuration_is_that_of_the_embedded_server(compose: Composition) -> None:
