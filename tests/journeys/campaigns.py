@@ -50,7 +50,7 @@ async def posted(journey: Installation, count: int) -> None:
     await eventually(enough, within=60, every=0.05)
 
 
-async def ended(journey: Installation, campaign_id: str, *, within: float = 70) -> list[ArticleView]:
+async def ended(journey: Installation, campaign_id: str, *, within: float = 120) -> list[ArticleView]:
     async def all_over() -> list[ArticleView] | None:
         rows = await views(journey.database, journey.tenant.id, campaign_id)
         return list(rows) if all(over(row, settled=True) for row in rows) else None
