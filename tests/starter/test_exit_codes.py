@@ -21,6 +21,7 @@ async def _ends(stack: Stack, runs: int) -> Counter[tuple[int, str]]:
     return Counter(await asyncio.gather(*(once() for _ in range(runs))))
 
 
+@pytest.mark.timeout(480)
 async def test_thirty_runs_end_with_code_0(stack: Stack) -> None:
     assert await _ends(stack, 30) == {(0, "listed"): 30}
 
