@@ -8,7 +8,7 @@ from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import brand_handles
 from citeloop.store.repositories.brand_handles import BrandRevision
 from citeloop.store.repositories.tenants import TenantRow
-from starter.errors import Missing
+from starter.finding import no_brand
 
 
 class BrandCommands:
@@ -40,10 +40,6 @@ class BrandCommands:
         check_brand(brand)
         await brand_handles.put(scope, handle, brand)
         return await _standing(scope, handle)
-
-
-def no_brand(name: str) -> Missing:
-    return Missing(f"{name!r} is no brand", "brand", "put it first: PUT /v1/brands/{brand}")
 
 
 async def _locked(scope: Scope, handle: str) -> BrandRevision:

@@ -68,17 +68,18 @@ class Commands:
         return await self.start(await self.accept_article(brand, request, key=key), request)
 
     async def accept_campaign(
-        self, brand: Brand, request: CampaignRequest, *, key: str | None = None, asked: str | None = None
+        self, brand: Brand | str, request: CampaignRequest, *, key: str | None = None, asked: str | None = None
     ) -> Submitted:
         """Committed, not started: that is left to `start`, and to the sweeper where `start` is never called.
 
+        brand: itself, or the handle under which it stands.
         asked: the digest of what the caller sent, where that is not (brand, request) itself.
         """
         await self._check(brand, request)
         return _submitted(await self._desk.campaign(brand, request, key, asked))
 
     async def accept_article(
-        self, brand: Brand, request: CampaignRequest, *, key: str | None = None, asked: str | None = None
+        self, brand: Brand | str, request: CampaignRequest, *, key: str | None = None, asked: str | None = None
     ) -> Submitted:
         if len(request.keywords) != 1:
             raise CommandError("one article has one keyword", "keywords", "submit a campaign for several")
@@ -270,9 +271,9 @@ class Commands:
             await articles.started(scope, plan.article_id, run_id)
         return True
 
-    async def _check(self, brand: Brand, request: CampaignRequest) -> None:
-        """Before anything is written: RequestError or CommandError."""
-        if self._preflight is not None:
+    async def _check(self, brand: Brand | str, request: CampaignRequest) -> None:
+        """Before anything is written: RequestError or CommandError. For a brand by handle no keys are tried."""
+        if self._preflight is not None and isinstance(brand, Brand):
             await self._preflight.check(self._desk.sketch(brand, request))
 
     async def _open(self, article_id: str) -> ArticleView:

@@ -2,12 +2,25 @@
 
 from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
-from citeloop.store.repositories import articles, campaigns
+from citeloop.store.repositories import articles, brand_handles, campaigns
 from citeloop.store.repositories.articles import ArticleView
+from citeloop.store.repositories.brand_handles import BrandRevision
 from citeloop.store.repositories.campaigns import CampaignView
 from starter.errors import CommandError, Missing
 
 _PAGE = 200
+
+
+async def find_brand(scope: Scope, handle: str) -> BrandRevision:
+    """Missing when nothing stands under the handle."""
+    found = await brand_handles.get(scope, handle)
+    if found is None:
+        raise no_brand(handle)
+    return found
+
+
+def no_brand(name: str) -> Missing:
+    return Missing(f"{name!r} is no brand", "brand", "put it first: PUT /v1/brands/{brand}")
 
 
 async def find_article(scope: Scope, ref: str) -> ArticleView:

@@ -61,8 +61,7 @@ async def holder(database: Database, key: str) -> Holder | None:
     if not (key.startswith(PREFIX) and len(key) == _LENGTH and key.isascii()):
         return None
     wanted = _hash(key)
-    async with database.operator() as operator:
-        found = await api_keys.holder(operator, wanted)
+    found = await api_keys.holder(database, wanted)
     return found if found is not None and hmac.compare_digest(found.hash, wanted) else None
 
 

@@ -17,6 +17,7 @@ from citeloop.store.repositories.campaigns import NewCampaign
 from citeloop.store.repositories.idempotency import Claim
 from citeloop.store.repositories.tenants import TenantRow
 from starter.errors import Conflict
+from starter.finding import find_brand
 
 
 class Stored(Record):
@@ -41,14 +42,16 @@ class Desk:
         return self._build(brand, first, brand_id="", campaign_id=None)[1][0]
 
     async def campaign(
-        self, brand: Brand, request: CampaignRequest, key: str | None, asked: str | None = None
+        self, brand: Brand | str, request: CampaignRequest, key: str | None, asked: str | None = None
     ) -> Stored:
-        """Raises RequestError, and Conflict when `key` was used for another request.
+        """Raises RequestError, Missing, and Conflict when `key` was used for another request.
+
+        brand: itself, or the handle under which it stands.
 
         asked: the digest of what the caller sent, where that is not (brand, request) itself.
         """
         async with self._database.tenant(self._tenant.id) as scope:
-            brand_id = await brands.put(scope, brand)
+            brand_id, brand = await _kept(scope, brand)
             print_ = _print(brand_id, request)
             campaign_id = ids.digest_id("campaign", self._tenant.id, key or print_)
             if key is not None:
@@ -70,11 +73,11 @@ class Desk:
             return await _submit(scope, plans, campaign_id)
 
     async def article(
-        self, brand: Brand, request: CampaignRequest, key: str | None, asked: str | None = None
+        self, brand: Brand | str, request: CampaignRequest, key: str | None, asked: str | None = None
     ) -> Stored:
         """One keyword by itself. The same keyword, locale and kind are the same article, unless `key` differs."""
         async with self._database.tenant(self._tenant.id) as scope:
-            brand_id = await brands.put(scope, brand)
+            brand_id, brand = await _kept(scope, brand)
             manifest, (plan,) = self._build(brand, request, brand_id=brand_id, campaign_id=None)
             if key is not None:
                 plan = plan.model_copy(update={"article_id": ids.digest_id("article", self._tenant.id, key)})
@@ -96,6 +99,14 @@ class Desk:
             campaign_id=campaign_id,
             weight=self._tenant.weight,
         )
+
+
+async def _kept(scope: Scope, brand: Brand | str) -> tuple[str, Brand]:
+    """The revision that stands in the store, and its id."""
+    if isinstance(brand, str):
+        stored = await find_brand(scope, brand)
+        return stored.revision, stored.brand
+    return await brands.put(scope, brand), brand
 
 
 async def _submit(scope: Scope, plans: tuple[Plan, ...], campaign_id: str | None) -> Stored:

@@ -97,6 +97,7 @@ def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
             yield from _texts(item, f"{path}[{place}]")
 
 
+@lru_cache(maxsize=256)
 def check_brand(brand: Brand) -> None:
     """RequestError for texts that are too long, alone or together, and for a brand without facts."""
     total = 0

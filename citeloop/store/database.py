@@ -1,15 +1,17 @@
 """The one way to the database: a transaction per activity or request, opened at the edge."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import asyncpg
-from sqlalchemy import TextClause, make_url, text
+from sqlalchemy import Row, TextClause, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from citeloop.store.errors import StoreUnavailable
 from citeloop.store.roles import plain
@@ -27,14 +29,14 @@ class Scope:
     """One tenant's transaction: row-level security shows this tenant's rows and no others."""
 
     tenant_id: str
-    sql: AsyncSession
+    sql: AsyncConnection
 
 
 @dataclass(frozen=True)
 class OperatorScope:
     """A transaction without a tenant: channels, sites, and what the SECURITY DEFINER functions show."""
 
-    sql: AsyncSession
+    sql: AsyncConnection
 
 
 class Database:
@@ -43,6 +45,7 @@ class Database:
     def __init__(self, url: str, *, pool_size: int = 10, max_overflow: int = 10) -> None:
         self._url = plain(url)
         self._engine = _engine(self._url, pool_size=pool_size, max_overflow=max_overflow)
+        self._alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
 
     def tenant(self, tenant_id: str) -> AbstractAsyncContextManager[Scope]:
         """Commits at the end, rolls back on an exception. Raises StoreUnavailable."""
@@ -50,6 +53,23 @@ class Database:
 
     def operator(self) -> AbstractAsyncContextManager[OperatorScope]:
         return self._operator()
+
+    async def look_up(self, statement: TextClause, values: dict[str, str]) -> Row[Any] | None:
+        """One statement by itself, in one round trip: no transaction, no tenant. Raises StoreUnavailable."""
+        for attempt in (1, 2):
+            try:
+                async with self._alone.connect() as connection:
+                    return (await connection.execute(statement, values)).one_or_none()
+            except _UNREACHABLE as error:
+                lost = isinstance(error, DBAPIError) and error.connection_invalidated
+                if isinstance(error, DBAPIError) and not _passes(error):
+                    raise
+                if attempt == 1 and lost:
+                    continue
+                raise StoreUnavailable(_words(error)) from None
+            except PoolTimeout:
+                break
+        raise StoreUnavailable("every connection of the pool is busy")
 
     async def connect(self) -> asyncpg.Connection:
         """A connection of its own, outside the pool and any transaction; the caller closes it."""
@@ -65,44 +85,52 @@ class Database:
 
     @asynccontextmanager
     async def _tenant(self, tenant_id: str) -> AsyncIterator[Scope]:
-        async with self._transaction(_SET_TENANT, {"tenant": tenant_id}) as session:
-            yield Scope(tenant_id, session)
+        async with self._transaction(_SET_TENANT, {"tenant": tenant_id}) as connection:
+            yield Scope(tenant_id, connection)
 
     @asynccontextmanager
     async def _operator(self) -> AsyncIterator[OperatorScope]:
-        async with self._transaction(_PING, {}) as session:
-            yield OperatorScope(session)
+        async with self._transaction(_PING, {}) as connection:
+            yield OperatorScope(connection)
 
     @asynccontextmanager
-    async def _transaction(self, opening: TextClause, values: dict[str, str]) -> AsyncIterator[AsyncSession]:
-        async with await self._opened(opening, values) as session:
-            try:
-                yield session
-                await session.commit()
-            except DBAPIError as error:
-                if _passes(error):
-                    raise StoreUnavailable(_words(error)) from None
-                raise
+    async def _transaction(self, opening: TextClause, values: dict[str, str]) -> AsyncIterator[AsyncConnection]:
+        connection = await self._opened(opening, values)
+        try:
+            yield connection
+            await connection.commit()
+        except DBAPIError as error:
+            if _passes(error):
+                raise StoreUnavailable(_words(error)) from None
+            raise
+        finally:
+            await _closed(connection)
 
-    async def _opened(self, opening: TextClause, values: dict[str, str]) -> AsyncSession:
+    async def _opened(self, opening: TextClause, values: dict[str, str]) -> AsyncConnection:
         """The opening statement doubles as the pool's ping: on a dead connection it is tried once more."""
         for attempt in (1, 2):
-            session = AsyncSession(self._engine, expire_on_commit=False)
+            connection = self._engine.connect()
             try:
-                await session.execute(opening, values)
+                await connection.start()
+                await connection.execute(opening, values)
             except _UNREACHABLE as error:
-                await session.close()
+                await _closed(connection)
                 if attempt == 1 and isinstance(error, DBAPIError) and error.connection_invalidated:
                     continue
                 raise StoreUnavailable(_words(error)) from None
             except PoolTimeout:
-                await session.close()
                 break
             except BaseException:
-                await session.close()
+                await _closed(connection)
                 raise
-            return session
+            return connection
         raise StoreUnavailable("every connection of the pool is busy")
+
+
+async def _closed(connection: AsyncConnection) -> None:
+    """Back to the pool, even for a task that is being cancelled; one that never opened needs no closing."""
+    if connection.sync_connection is not None:
+        await asyncio.shield(connection.close())
 
 
 def _engine(url: str, *, pool_size: int, max_overflow: int) -> AsyncEngine:

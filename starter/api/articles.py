@@ -14,7 +14,6 @@ from citeloop.store.repositories.article_views import ArticleView, EventView
 from starter.api import examples
 from starter.api.answers import KEY_NEEDED, WRITING, answers, body, plain_text
 from starter.api.bodies import ArticleSubmission, IdempotencyKey, Priority, Reason, digest
-from starter.api.brands import standing
 from starter.api.paging import After, ArticleId, Limit, OfCampaign, Page, paged
 from starter.api.steered import steered, steering
 from starter.api.wiring import Caller, CallerDep
@@ -99,9 +98,8 @@ async def submit_article(
 
     Without an Idempotency-Key, the same brand, keyword, locale and kind are the same article.
     """
-    brand = (await standing(caller, submission.brand)).brand
     request, commands = submission.request, caller.commands
-    accepted = await commands.accept_article(brand, request, key=key, asked=digest(submission))
+    accepted = await commands.accept_article(submission.brand, request, key=key, asked=digest(submission))
     caller.parts.starter.offer(lambda: commands.start(accepted, request))
     (article_id,) = accepted.article_ids
     href = f"{router.prefix}/{article_id}"

@@ -12,7 +12,8 @@ from starter.api import examples
 from starter.api.answers import KEY_NEEDED, WRITING, answers, body, plain_text
 from starter.api.paging import HANDLE, ULID, Limit, Page, paged
 from starter.api.wiring import Caller, CallerDep
-from starter.brand_commands import BrandCommands, no_brand
+from starter.brand_commands import BrandCommands
+from starter.finding import no_brand
 
 router = APIRouter(prefix="/v1/brands", tags=["brands"], dependencies=[KEY_NEEDED])
 

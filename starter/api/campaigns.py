@@ -11,7 +11,6 @@ from citeloop.store.repositories.campaign_views import CampaignSummary, KeywordV
 from starter.api import examples
 from starter.api.answers import KEY_NEEDED, WRITING, answers, body, plain_text
 from starter.api.bodies import CampaignSubmission, IdempotencyKey, Priority, Reason, digest
-from starter.api.brands import standing
 from starter.api.paging import After, CampaignId, Limit, Page, paged
 from starter.api.steered import steered, steering
 from starter.api.wiring import Caller, CallerDep
@@ -60,9 +59,8 @@ async def submit_campaign(
 
     Without an Idempotency-Key, the same request for the same brand is the same campaign.
     """
-    brand = (await standing(caller, submission.brand)).brand
     request, commands = submission.request, caller.commands
-    accepted = await commands.accept_campaign(brand, request, key=key, asked=digest(submission))
+    accepted = await commands.accept_campaign(submission.brand, request, key=key, asked=digest(submission))
     assert accepted.campaign_id is not None
     caller.parts.starter.offer(lambda: commands.start(accepted, request))
     href = f"{router.prefix}/{accepted.campaign_id}"

@@ -1,4 +1,4 @@
-"""Workflows are started behind the answers, a few at a time; what does not fit is the sweeper's."""
+"""Workflows are started behind the answers, one at a time; what does not fit is the sweeper's."""
 
 import asyncio
 import contextlib
@@ -15,8 +15,7 @@ from citeloop.store.errors import StoreUnavailable
 log = logging.getLogger(__name__)
 
 Start = Callable[[], Awaitable[object]]
-_AT_ONCE = 2
-_WAITING = 500
+_WAITING = 200
 """About the sweeper's ten seconds of starts: what would wait longer, it finds first."""
 
 
@@ -25,18 +24,18 @@ class Starter:
 
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[Start] = asyncio.Queue(_WAITING)
-        self._hands: list[asyncio.Task[None]] = []
+        self._hand: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._hands = [asyncio.create_task(self._work()) for _ in range(_AT_ONCE)]
+        self._hand = asyncio.create_task(self._work())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for hand in self._hands:
-            hand.cancel()
-        await asyncio.gather(*self._hands, return_exceptions=True)
+        if self._hand is not None:
+            self._hand.cancel()
+            await asyncio.gather(self._hand, return_exceptions=True)
 
     def offer(self, start: Start) -> None:
         with contextlib.suppress(asyncio.QueueFull):

@@ -6,7 +6,7 @@ from enum import StrEnum
 from sqlalchemy import text
 
 from citeloop.models.record import Record
-from citeloop.store.database import OperatorScope, Scope
+from citeloop.store.database import Database, Scope
 from citeloop.store.repositories.tenants import TenantRow
 
 _HOLDER = text(
@@ -60,9 +60,9 @@ class KeyView(Record):
     revoked_at: datetime | None
 
 
-async def holder(op: OperatorScope, hash_: str) -> Holder | None:
-    """None: no such key, or it is revoked."""
-    row = (await op.sql.execute(_HOLDER, {"hash": hash_})).one_or_none()
+async def holder(database: Database, hash_: str) -> Holder | None:
+    """None: no such key, or it is revoked. Asked with every request, so in one round trip."""
+    row = await database.look_up(_HOLDER, {"hash": hash_})
     if row is None:
         return None
     tenant = TenantRow(id=row.tenant_id, name=row.tenant_name, weight=row.weight, hold=row.hold)

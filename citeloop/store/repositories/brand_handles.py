@@ -1,6 +1,7 @@
 """Brands by handle: a handle means one revision, the one put last."""
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Row, text
@@ -80,4 +81,10 @@ async def list_(scope: Scope, *, after: str | None, limit: int) -> list[BrandSum
 
 def _handled(row: Row[Any]) -> BrandRevision:
     values = row._asdict()
-    return BrandRevision(brand=Brand.model_validate_json(values.pop("content")), **values)
+    return BrandRevision.model_construct(brand=_read(values.pop("content")), **values)
+
+
+@lru_cache(maxsize=256)
+def _read(content: str) -> Brand:
+    """Kept: a brand is read with every submission, and is long."""
+    return Brand.model_validate_json(content)
