@@ -4,6 +4,9 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
+# The tests start hundreds of processes: what Python compiled is kept, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test journeys lint check format lock clean
 
@@ -22,10 +25,10 @@ demo: $(READY)   ## one real campaign, end to end, on this machine
 	@$(BIN)/citeloop demo
 
 test: $(READY)   ## the tests; real Temporal, real Postgres, real HTTP on loopback
-	@$(BIN)/python -m pytest -m "not journey" --numprocesses 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -m "not journey" --numprocesses 3 --dist worksteal $(ARGS)
 
 journeys: $(READY)  ## the long tests that kill real processes
-	@$(BIN)/python -m pytest -m journey $(ARGS)
+	@$(BIN)/python -m pytest -m journey --numprocesses 2 --dist worksteal $(ARGS)
 
 lint: $(READY)   ## style, types, import contracts
 	@$(BIN)/ruff format --check .

@@ -42,7 +42,7 @@ PATIENCE = 300
 async def demo(home: Path, console: Console, *, keep: bool) -> bool:
     """True when everything ended as it should. The last line on stdout is one JSON object."""
     began = time.monotonic()
-    _end_in_order_on_sigterm()
+    _end_in_order_when_told()
     await _fresh(home)
     _isolate(home)
     parts = Parts(
@@ -136,11 +136,12 @@ async def _fresh(home: Path) -> None:
     _emptied(home)
 
 
-def _end_in_order_on_sigterm() -> None:
-    """As Ctrl-C does: the stack is stopped, not left behind."""
+def _end_in_order_when_told() -> None:
+    """As Ctrl-C does, also when the terminal is closed: the stack is stopped, not left behind."""
     task = asyncio.current_task()
     assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(name, task.cancel)
 
 
 def _emptied(home: Path) -> None:
@@ -159,7 +160,7 @@ def _isolate(home: Path) -> None:
 
 async def _keep(home: Path, stack: Stack) -> None:
     stop = asyncio.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     sys.stderr.write(
         f"The stack stays up until Ctrl-C. Look around: {stack.ui_url}, or in another terminal\n"

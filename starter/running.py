@@ -53,10 +53,10 @@ def parts_of(settings: Settings, *, worker: bool, api: bool, sandbox: Path | Non
 
 
 async def serve(parts: Parts, say: Callable[[str], None]) -> None:
-    """Until SIGINT or SIGTERM; then everything is stopped in order."""
+    """Until SIGINT, SIGTERM or SIGHUP (a closed terminal); then everything is stopped in order."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(name, stop.set)
     async with Stack(parts, say=say):
         say("up; stop with Ctrl-C or `citeloop down`")

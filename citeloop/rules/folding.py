@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-import zhconv
-
 BREAK = "\n"
 """Stands in folded text where something was blanked or a paragraph ends: no name reaches across it."""
 
@@ -60,6 +58,8 @@ def is_latin(char: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _fold_cluster(cluster: str) -> str:
+    import zhconv  # late: a tenth of a second that most commands have no use for
+
     composed = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", cluster).casefold())
     return "".join(
         zhconv.convert(char, "zh-hans") if char >= "\u3400" else _SAME_SIGN.get(char, char) for char in composed

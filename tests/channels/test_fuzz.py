@@ -43,7 +43,7 @@ from tests.channels.settings import KEY, MESSAGES, call, chat_body, spec
 from tests.channels.shapes import SHAPES
 from tests.channels.test_wire_faults import LINES
 
-settings.register_profile("quick", max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("quick", max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=20_000)
 PROFILE = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 DECODERS = (

@@ -13,7 +13,7 @@ from temporalio.client import Client
 from tests.starter.api.conftest import Door, serving
 from tests.starter.api.test_isolation import furnished
 
-SECONDS = 45
+SECONDS = 30
 SHORT = timedelta(milliseconds=100)
 """No worker answers here, and a stream that ends is one that can be judged."""
 CHECKS = (
