@@ -12,21 +12,23 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.bookkeeping import BookkeepingActivities
+from activities.correcting import CorrectingActivities
 from activities.illustrating import IllustratingActivities
+from activities.inspecting import InspectingActivities
 from activities.monitoring import MonitoringActivities
 from activities.publishing import PublishingActivities
 from activities.reconciling import Reconciler
 from activities.reviewing import ReviewingActivities
+from activities.slots import Concurrency, Overhang, Slots
 from activities.tracing import ActivityNames
 from activities.writing import WritingActivities
 from citeloop import telemetry
 from citeloop.channels import catalog
 from citeloop.channels.outside import Outside
-from citeloop.models.channel import Catalog
+from citeloop.models.channel import Catalog, SiteKind, publisher_queue
 from citeloop.models.plan import CallPolicy
 from citeloop.settings import Settings
 from citeloop.store.database import Database
@@ -35,6 +37,7 @@ from workflows import options
 from workflows.article import ArticleWorkflow
 from workflows.campaign import CampaignWorkflow
 from workflows.client import connect
+from workflows.correction import CorrectionWorkflow
 
 log = logging.getLogger("citeloop.worker")
 
@@ -47,8 +50,8 @@ remaining fifth on a busy machine would pass for a death and have the call bough
 
 DESK_SLOTS = 20
 
-PURE = ("pydantic", "citeloop.models", "workflows.orders", "workflows.stages", "workflows.options")
-"""Records and tables without behaviour: the workflow sandbox need not make them anew for every article."""
+PUBLISHER_SLOTS = 100
+"""Of each kind of site. Any site holds at most its own concurrency of them, however long it hangs."""
 
 
 class Hands:
@@ -59,6 +62,8 @@ class Hands:
         self.illustrating = IllustratingActivities(database, outside)
         self.reviewing = ReviewingActivities(database)
         self.publishing = PublishingActivities(database, outside, callback_base)
+        self.inspecting = InspectingActivities(database, outside)
+        self.correcting = CorrectingActivities(database, outside)
         self.monitoring = MonitoringActivities(database, outside)
         self.bookkeeping = BookkeepingActivities(database, client)
 
@@ -73,6 +78,8 @@ class Hands:
             keeper.census,
             keeper.questions,
             self.reviewing.decide,
+            self.correcting.next,
+            self.correcting.give_up,
         ]
 
     def desk(self) -> list[Callable[..., Any]]:
@@ -88,29 +95,37 @@ class Hands:
         return [self.writing.generate, self.writing.rewrite, self.illustrating.illustrate, self.monitoring.sample]
 
     def publisher(self) -> list[Callable[..., Any]]:
-        return [self.publishing.publish, self.publishing.reconcile]
+        return [
+            self.publishing.publish,
+            self.publishing.reconcile,
+            self.inspecting.page,
+            self.correcting.carry_out,
+        ]
 
 
 class Post:
-    """One queue to be served: its activities and how many of them at once."""
+    """One queue to be served: its activities and how many of them at once; for a channel, changed while it runs."""
 
-    def __init__(self, queue: str, activities: Sequence[Callable[..., Any]], slots: int) -> None:
+    def __init__(
+        self, queue: str, activities: Sequence[Callable[..., Any]], slots: int, *, channel: bool = False
+    ) -> None:
         self.queue = queue
         self.activities = activities
         self.slots = slots
+        self.channel = channel
 
 
 def posts(known: Catalog, queues_in_use: Iterable[str], hands: Hands) -> list[Post]:
-    """Every queue of channels.toml and every other one that the store says is in use.
+    """Every queue of channels.toml, one per kind of site, and every other one that the store says is in use.
 
     A vanished channel's queue is still served, so that its waiting work can be told to move on.
     """
-    served = {spec.queue: Post(spec.queue, hands.channel(), spec.concurrency) for spec in known.channels}
-    for site in known.sites:
-        slots = sum(other.concurrency for other in known.sites if other.queue == site.queue)
-        served[site.queue] = Post(site.queue, hands.publisher(), slots)
+    served = {spec.queue: Post(spec.queue, hands.channel(), spec.concurrency, channel=True) for spec in known.channels}
+    for kind in SiteKind:
+        slots = sum(site.concurrency for site in known.sites if site.kind is kind)
+        served[publisher_queue(kind)] = Post(publisher_queue(kind), hands.publisher(), max(PUBLISHER_SLOTS, slots))
     for queue in queues_in_use:
-        served.setdefault(queue, Post(queue, hands.channel(), 4))
+        served.setdefault(queue, Post(queue, hands.channel(), 4, channel=True))
     served[options.BOOKKEEPING] = Post(options.BOOKKEEPING, hands.desk(), DESK_SLOTS)
     return list(served.values())
 
@@ -139,15 +154,20 @@ async def serve(settings: Settings, only: Sequence[str], *, stop: asyncio.Event)
             in_use = [row.queue for row in await channels.rows(op)]
         hands = Hands(database, outside, client, settings.callback_base_url or "")
         chosen = [post for post in posts(known, in_use, hands) if _wanted(post.queue, only)]
-        workers = [_activity_worker(client, post, grace(known)) for post in chosen]
+        live = {post.queue: Slots(post.slots) for post in chosen if post.channel}
+        concurrency = Concurrency(database, live)
+        await concurrency.apply()
+        workers = [_activity_worker(client, post, grace(known), live.get(post.queue)) for post in chosen]
         if _wanted(options.WORKFLOWS, only):
             workers.append(_workflow_worker(client, hands, grace(known)))
         reconciler = asyncio.create_task(Reconciler(client, database).run())
+        following = asyncio.create_task(concurrency.run())
         stack.callback(reconciler.cancel)
+        stack.callback(following.cancel)
         running = [asyncio.create_task(worker.run()) for worker in workers]
         log.info("serving %s", ", ".join(worker.task_queue for worker in workers))
         stopped = asyncio.create_task(stop.wait())
-        done, _ = await asyncio.wait({*running, stopped, reconciler}, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({*running, stopped, reconciler, following}, return_when=asyncio.FIRST_COMPLETED)
         log.info("draining")
         await asyncio.gather(*(worker.shutdown() for worker in workers))
         for task in done - {stopped}:
@@ -158,14 +178,15 @@ def _wanted(queue: str, only: Sequence[str]) -> bool:
     return not only or any(fnmatch.fnmatchcase(queue, pattern) for pattern in only)
 
 
-def _activity_worker(client: Client, post: Post, patience: timedelta) -> Worker:
+def _activity_worker(client: Client, post: Post, patience: timedelta, live: Slots | None) -> Worker:
     return Worker(
         client,
         task_queue=post.queue,
         activities=post.activities,
-        max_concurrent_activities=post.slots,
+        max_concurrent_activities=post.slots if live is None else None,
+        tuner=live.tuner() if live is not None else None,
         graceful_shutdown_timeout=patience,
-        interceptors=[ActivityNames()],
+        interceptors=[ActivityNames()] if live is None else [ActivityNames(), Overhang(live)],
         max_heartbeat_throttle_interval=BEAT,
     )
 
@@ -175,9 +196,9 @@ def _workflow_worker(client: Client, hands: Hands, patience: timedelta) -> Worke
     return Worker(
         client,
         task_queue=options.WORKFLOWS,
-        workflows=[ArticleWorkflow, CampaignWorkflow],
+        workflows=[ArticleWorkflow, CampaignWorkflow, CorrectionWorkflow],
         activities=hands.local(),
-        workflow_runner=SandboxedWorkflowRunner(SandboxRestrictions.default.with_passthrough_modules(*PURE)),
+        workflow_runner=UnsandboxedWorkflowRunner(),  # the tests run them sandboxed (ADR 0010)
         disable_eager_activity_execution=True,
         sticky_queue_schedule_to_start_timeout=STICKY,
         graceful_shutdown_timeout=patience,

@@ -127,7 +127,12 @@ class BookkeepingActivities(stages.Bookkeeping):
 
 async def _census(scope: Scope, campaign_id: str) -> Census:
     counted = await articles.census(scope, campaign_id)
-    return Census(waiting=counted.waiting, active=counted.active, open=counted.waiting + counted.open)
+    return Census(
+        waiting=counted.waiting,
+        active=counted.active,
+        open=counted.waiting + counted.open,
+        scheduled=counted.scheduled,
+    )
 
 
 async def _write(scope: Scope, change: CampaignChange) -> None:

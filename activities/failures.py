@@ -5,6 +5,7 @@ from datetime import timedelta
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from citeloop.channels.errors import ChannelError, Fault
+from citeloop.models.throttling import Cause
 
 BROKEN = "broken"
 """The faults this stage allows one channel are spent: the plan's next channel takes over."""
@@ -29,6 +30,13 @@ def fault(error: ChannelError, *, spent: bool) -> ApplicationError:
 def moved_on(error: ChannelError) -> ApplicationError:
     """The channel itself is out of order and the plan has another: leave this one to its operator."""
     return ApplicationError(error.message, type=error.fault, non_retryable=True)
+
+
+def passed_on(cause: Cause, reason: str) -> ApplicationError:
+    """Work that waits for a channel without money or key, or with an open breaker, goes to the plan's next one."""
+    if cause is Cause.BREAKER:
+        return ApplicationError(f"its breaker is open: {reason}", type=BROKEN, non_retryable=True)
+    return ApplicationError(f"it is paused: {reason}", type=cause, non_retryable=True)
 
 
 def gone(channel: str) -> ApplicationError:

@@ -6,7 +6,8 @@ import hashlib
 from temporalio import activity
 
 from activities.heartbeat import beating
-from activities.till import Till, Turn, is_last_resort, open_till, policy_of, purchase_id
+from activities.till import Till, is_last_resort, open_till, policy_of, purchase_id
+from activities.turns import look
 from citeloop.channels.illustrators.card import TitleCard
 from citeloop.channels.outside import Outside
 from citeloop.channels.ports import Call, PictureBrief, PictureFile
@@ -33,21 +34,22 @@ class IllustratingActivities(stages.Illustrating):
         purchase = purchase_id(step)
         async with beating():
             async with self._database.tenant(step.tenant_id) as scope:
-                turn = await open_till(scope, step, purchase, channel=step.route)
-                if isinstance(turn, Purchase):
+                plan = await open_till(scope, step, purchase, channel=step.route)
+                if isinstance(plan, Purchase):
                     return await pictures.of_article(scope, step.article_id)
-                if not isinstance(turn, Turn):
-                    return turn
-                brand = await brands.get(scope, turn.plan.brand_id)
-                brief = await _brief(scope, step, turn.plan, brand)
+                if not isinstance(plan, Plan):
+                    return plan
+                brand = await brands.get(scope, plan.brand_id)
+                brief = await _brief(scope, step, plan, brand)
+                slot = await look(scope, step.route)
             file = await self._till.buy(
                 lambda call: self._outside.illustrator(step.route).illustrate(brief, call),
-                Call(purchase_id=purchase, policy=policy_of(turn.plan, step)),
+                Call(purchase_id=purchase, policy=policy_of(plan, step)),
                 tenant_id=step.tenant_id,
                 article_id=step.article_id,
                 channel=step.route,
-                last_resort=is_last_resort(turn.plan, step),
-                slot=turn.slot,
+                last_resort=is_last_resort(plan, step),
+                slot=slot,
             )
             if isinstance(file, Waiting):
                 return file

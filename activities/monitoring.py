@@ -7,7 +7,8 @@ from temporalio.exceptions import ApplicationError
 
 from activities import failures
 from activities.heartbeat import beating
-from activities.till import Till, look
+from activities.till import Till
+from activities.turns import look
 from citeloop.channels.outside import ChannelGone, Outside
 from citeloop.channels.ports import Call
 from citeloop.models.measure import Answer, Manifest, Reading
@@ -16,7 +17,7 @@ from citeloop.models.work import Held, Sampled, SampleStatus, SampleStep, Waitin
 from citeloop.rules import scoring
 from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import articles, campaigns, manifests, purchases, samples
-from citeloop.store.repositories.channels import Closed, Slot
+from citeloop.store.repositories.pacing import Closed, Slot
 from citeloop.store.repositories.purchases import Purchase
 from workflows import stages
 
@@ -82,6 +83,10 @@ class MonitoringActivities(stages.Monitoring):
                         request_id=answer.request_id,
                         reply={},
                         cost=answer.cost,
+                        input_tokens=answer.usage.input_tokens,
+                        output_tokens=answer.usage.output_tokens,
+                        cached_tokens=answer.usage.cached_tokens,
+                        searches=answer.usage.searches,
                     ),
                 )
             await samples.put(scope, step, reading, answer)

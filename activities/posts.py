@@ -20,8 +20,10 @@ from citeloop.store.repositories.publications import Publication
 class Prepared(Record):
     post: Post
     publication: Publication
+    draft_digest: str
     policy: CallPolicy
     max_server_time: timedelta
+    callback_deadline: timedelta
 
 
 async def prepare(scope: Scope, step: Step, outside: Outside, callback_base: str) -> Prepared | Receipt:
@@ -30,8 +32,8 @@ async def prepare(scope: Scope, step: Step, outside: Outside, callback_base: str
     plan = await articles.plan(scope, step.article_id)
     try:
         site = outside.site(step.route)
-    except ChannelGone:
-        return _refused(step, f"site {step.route} is no longer in channels.toml")
+    except ChannelGone as gone:
+        return _refused(step, str(gone))
     stored = await drafts.get(scope, step.draft_id)
     decision = await decisions.of_draft(scope, step.draft_id)
     if Stage.REVIEW in plan.stages:
@@ -47,6 +49,7 @@ async def prepare(scope: Scope, step: Step, outside: Outside, callback_base: str
         kind=site.kind,
         marker=marker,
         digest=stored.draft.digest,
+        slug=_slug(plan, stored),
     )
     post = _written(plan, await brands.get(scope, plan.brand_id), stored, publication)
     abilities = outside.abilities(step.route)
@@ -59,8 +62,10 @@ async def prepare(scope: Scope, step: Step, outside: Outside, callback_base: str
     return Prepared(
         post=post,
         publication=publication,
+        draft_digest=stored.draft.digest,
         policy=plan.route(Stage.PUBLISH, step.route).policy,
         max_server_time=site.max_server_time,
+        callback_deadline=site.callback_deadline,
     )
 
 
@@ -69,7 +74,7 @@ def _written(plan: Plan, brand: Brand, stored: StoredDraft, publication: Publica
     first_sent = publication.sent_at or datetime.now(UTC)
     return Post(
         marker=publication.marker,
-        slug=rendering.slug(stored.draft.title, plan.article_id, plan.locale),
+        slug=publication.slug or _slug(plan, stored),
         title=stored.draft.title,
         html=page.html,
         excerpt=page.excerpt,
@@ -84,6 +89,10 @@ def _written(plan: Plan, brand: Brand, stored: StoredDraft, publication: Publica
         ),
         published_at=first_sent,
     )
+
+
+def _slug(plan: Plan, stored: StoredDraft) -> str:
+    return rendering.slug(stored.draft.title, plan.article_id, plan.locale)
 
 
 def _illustrated(post: Post, picture: StoredPicture | None) -> Post:

@@ -9,6 +9,7 @@ from temporalio import activity
 
 from activities.heartbeat import beating
 from activities.posts import Prepared, prepare
+from activities.sites import visit, world_at
 from activities.till import NO_DELAY_GIVEN
 from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.outside import Outside
@@ -41,27 +42,38 @@ class PublishingActivities(stages.Publishing):
                 held = await articles.find_hold(scope, step.article_id)
                 if held is not None:
                     return held
-                post = await prepare(scope, step, self._outside, self._callback_base)
-                await articles.enter(scope, step, channel=step.route, attempt=activity.info().attempt)
-            if isinstance(post, Receipt):
-                return post
-            if post.publication.state not in NOT_SENT:
-                return _receipt(post.publication)
-            return await self._send(step, post)
+                outside = await world_at(scope, self._outside, step.route)
+            async with visit(self._database, step.tenant_id, outside, step.route) as waiting:
+                return waiting or await self._visited(step, outside)
 
-    async def _send(self, step: Step, post: Prepared) -> Receipt:
+    async def _visited(self, step: Step, outside: Outside) -> Receipt:
+        async with self._database.tenant(step.tenant_id) as scope:
+            post = await prepare(scope, step, outside, self._callback_base)
+            await articles.enter(scope, step, channel=step.route, attempt=activity.info().attempt)
+        if isinstance(post, Receipt):
+            return post
+        if post.publication.state not in NOT_SENT:
+            return _receipt(post.publication)
+        return await self._send(step, post, outside)
+
+    async def _send(self, step: Step, post: Prepared, outside: Outside) -> Receipt:
         call = Call(purchase_id=post.publication.id, policy=post.policy)
         try:
-            publisher = self._outside.publisher(step.route)
+            publisher = outside.publisher(step.route)
             placed = await publisher.look_up(post.post, call)
         except Undecidable:
             placed = None
         except ChannelError as error:
             return await self._not_sent(step, post.publication, error)
         if placed is not None:
-            return await self._placed(step, post.publication, placed, expected=NOT_SENT)
+            return await self._placed(step, post, placed, expected=NOT_SENT)
         sending = await self._advance(
-            step, post.publication, expected=NOT_SENT, to=PublicationState.SENDING, sent_at=datetime.now(UTC)
+            step,
+            post.publication,
+            expected=NOT_SENT,
+            to=PublicationState.SENDING,
+            sent_at=datetime.now(UTC),
+            digest=post.draft_digest,
         )
         if not sending:
             return await self._current(step)
@@ -83,27 +95,31 @@ class PublishingActivities(stages.Publishing):
                 sent_at=datetime.now(UTC),
             )
             return await self._current(step, look_again=datetime.now(UTC) + FIRST_LOOK)
-        return await self._placed(step, post.publication, placed, expected=ON_THE_WIRE)
+        return await self._placed(step, post, placed, expected=ON_THE_WIRE)
 
     @activity.defn(name="publishing.reconcile")
     async def reconcile(self, step: Step) -> Receipt:
         async with beating():
             async with self._database.tenant(step.tenant_id) as scope:
                 row = await _with_callbacks(scope, step)
-                post = await prepare(scope, step, self._outside, self._callback_base) if row is not None else None
+                outside = await world_at(scope, self._outside, step.route)
+                post = await prepare(scope, step, outside, self._callback_base) if row is not None else None
             if row is None:
                 return Receipt(publication_id="", site=step.route, state=PublicationState.RESERVED)
             if row.state not in UNDECIDED:
                 return _receipt(row)
             if not isinstance(post, Prepared):
                 return await self._park(step, row, post.reason if post is not None else "")
-            return await self._looked_up(step, post, row)
+            async with visit(self._database, step.tenant_id, outside, step.route) as waiting:
+                if waiting is not None:
+                    return await self._current(step, look_again=waiting.until)
+                return await self._looked_up(step, post, row, outside)
 
-    async def _looked_up(self, step: Step, post: Prepared, row: Publication) -> Receipt:
+    async def _looked_up(self, step: Step, post: Prepared, row: Publication, outside: Outside) -> Receipt:
         """Found: ours. Twice not found, the second time after the site's longest: provably absent."""
         call = Call(purchase_id=row.id, policy=post.policy)
         try:
-            placed = await self._outside.publisher(step.route).look_up(post.post, call)
+            placed = await outside.publisher(step.route).look_up(post.post, call)
         except Undecidable as undecidable:
             reason = str(undecidable) or "the site cannot be asked whether it has the post"
             return await self._park(step, row, reason)
@@ -112,7 +128,7 @@ class PublishingActivities(stages.Publishing):
                 return await self._park(step, row, f"every look-up failed: {error.message}")
             return await self._in_doubt(step, row, row.look_ups, error.message, delay=error.delay)
         if placed is not None:
-            return await self._placed(step, row, placed, expected=UNDECIDED)
+            return await self._placed(step, post, placed, expected=UNDECIDED)
         looks = row.look_ups + 1
         settled = (row.sent_at or row.updated_at) + post.max_server_time
         if row.state is PublicationState.SENDING:
@@ -141,12 +157,12 @@ class PublishingActivities(stages.Publishing):
             return await self._current(step)
 
     async def _placed(
-        self, step: Step, row: Publication, placed: Placed, *, expected: frozenset[PublicationState]
+        self, step: Step, post: Prepared, placed: Placed, *, expected: frozenset[PublicationState]
     ) -> Receipt:
-        deadline = datetime.now(UTC) + self._outside.site(step.route).callback_deadline
+        deadline = datetime.now(UTC) + post.callback_deadline
         await self._advance(
             step,
-            row,
+            post.publication,
             expected=expected,
             to=PublicationState.PUBLISHED if placed.confirmed else PublicationState.SENT,
             remote_id=placed.remote_id,
@@ -219,17 +235,7 @@ async def _with_callbacks(scope: Scope, step: Step) -> Publication | None:
     row = await publications.get(scope, step.article_id, step.route)
     if row is None:
         return None
-    for event in await callbacks.pending(scope, row.id):
-        if event.type == "article.published":
-            await publications.advance(
-                scope,
-                row.id,
-                expected={PublicationState.SENT, *UNDECIDED},
-                to=PublicationState.PUBLISHED,
-                remote_id=event.remote_id,
-                url=event.url,
-                reason="",
-            )
+    await callbacks.apply(scope, row.id)
     await callbacks.delivered(scope, row.id)
     return await publications.get(scope, step.article_id, step.route)
 

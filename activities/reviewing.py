@@ -6,7 +6,7 @@ from temporalio import activity
 
 from activities.heartbeat import beating
 from citeloop.models.work import Decision, Step, Verdict
-from citeloop.rules import reviewing
+from citeloop.rules import duplicates, reviewing
 from citeloop.store.database import Database
 from citeloop.store.repositories import articles, brands, decisions, drafts, verdicts
 from workflows import stages
@@ -25,7 +25,8 @@ class ReviewingActivities(stages.Reviewing):
                 plan = await articles.plan(scope, step.article_id)
                 brand = await brands.get(scope, plan.brand_id)
                 draft = await drafts.get(scope, step.draft_id)
-                others = await drafts.of_others(scope, step.article_id)
+                others = duplicates.look_alikes(draft.body, await drafts.sketches_of_others(scope, step.article_id))
+                alike = await drafts.bodies(scope, others)
                 await articles.enter(scope, step, channel="rules", attempt=activity.info().attempt)
             outcome, flags = await asyncio.to_thread(
                 reviewing.judge,
@@ -34,7 +35,7 @@ class ReviewingActivities(stages.Reviewing):
                 brand=brand,
                 locale=plan.locale,
                 kind=plan.kind,
-                others=[body for _, body in others],
+                others=alike,
                 keyword=plan.keyword,
             )
             verdict = Verdict(

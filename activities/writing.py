@@ -3,13 +3,14 @@
 from temporalio import activity
 
 from activities.heartbeat import beating
-from activities.till import Till, Turn, is_last_resort, open_till, policy_of, purchase_id
+from activities.till import Till, is_last_resort, open_till, policy_of, purchase_id
+from activities.turns import look
 from citeloop.channels.outside import Outside
 from citeloop.channels.ports import Call, Completion, Messages
 from citeloop.models import ids
 from citeloop.models.plan import Plan
 from citeloop.models.work import Draft, Held, Step, Waiting
-from citeloop.rules import prompting, rendering
+from citeloop.rules import duplicates, prompting, rendering
 from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import brands, decisions, drafts, purchases
 from citeloop.store.repositories.purchases import Purchase
@@ -34,24 +35,26 @@ class WritingActivities(stages.Writing):
         purchase = purchase_id(step)
         async with beating():
             async with self._database.tenant(step.tenant_id) as scope:
-                turn = await open_till(scope, step, purchase, channel=step.route)
-                if isinstance(turn, Purchase):
+                plan = await open_till(scope, step, purchase, channel=step.route)
+                if isinstance(plan, Purchase):
                     return (await drafts.get(scope, draft_id(step))).draft
-                if not isinstance(turn, Turn):
-                    return turn
-                messages = await self._messages(scope, step, turn.plan)
+                if not isinstance(plan, Plan):
+                    return plan
+                messages = await self._messages(scope, step, plan)
+                slot = await look(scope, step.route)
             completion = await self._till.buy(
                 lambda call: self._outside.writer(step.route).write(messages, call),
-                Call(purchase_id=purchase, policy=policy_of(turn.plan, step)),
+                Call(purchase_id=purchase, policy=policy_of(plan, step)),
                 tenant_id=step.tenant_id,
                 article_id=step.article_id,
                 channel=step.route,
-                last_resort=is_last_resort(turn.plan, step),
-                slot=turn.slot,
+                last_resort=is_last_resort(plan, step),
+                slot=slot,
+                tokens=_size(messages),
             )
             if isinstance(completion, Waiting):
                 return completion
-            return await self._keep(step, purchase, completion, turn.plan.keyword)
+            return await self._keep(step, purchase, completion, plan.keyword)
 
     async def _messages(self, scope: Scope, step: Step, plan: Plan) -> Messages:
         brand = await brands.get(scope, plan.brand_id)
@@ -77,6 +80,8 @@ class WritingActivities(stages.Writing):
             chars=len(completion.text),
         )
 
+        sketch = duplicates.sketch(completion.text)
+
         async def write(scope: Scope) -> Draft:
             await purchases.put(
                 scope,
@@ -91,12 +96,19 @@ class WritingActivities(stages.Writing):
                     cost=completion.cost,
                     input_tokens=completion.input_tokens,
                     output_tokens=completion.output_tokens,
+                    cached_tokens=completion.usage.cached_tokens,
+                    searches=completion.usage.searches,
                 ),
             )
-            await drafts.add(scope, step.article_id, draft, completion.text)
+            await drafts.add(scope, step.article_id, draft, completion.text, sketch=sketch)
             return draft
 
         return await self._till.keep(step.tenant_id, write)
+
+
+def _size(messages: Messages) -> int:
+    """Tokens at most: a token holds two characters or more in most languages, one in Chinese."""
+    return (len(messages.system) + len(messages.user)) * 3 // 4 + messages.max_tokens
 
 
 def draft_id(step: Step) -> str:

@@ -19,6 +19,8 @@ class Settings(BaseSettings):
     """The application role; without it the embedded Postgres is used."""
     database_owner_url: SecretStr | None = None
     """The owner role, for migrations only."""
+    secret_key: SecretStr | None = None
+    """Seals the secrets of registered sites; several, separated by commas, while keys are rotated."""
     callback_base_url: str | None = None
     """Where sites can reach the API, for publication callbacks."""
     window: int = Field(default=100, ge=1)

@@ -28,6 +28,7 @@ from sandbox.wordpress import WordPress
 from sandbox.writers import writer
 
 _CHANGES = TypeAdapter(dict[str, dict[str, object]])
+_WAITS = TypeAdapter(dict[str, float])
 _CALLBACK_TIMEOUT = httpx.Timeout(15.0)
 _ENGINE_PATHS = {"perplexity": "/perplexity", "hunyuan": "/hunyuan/v1"}
 
@@ -47,6 +48,7 @@ class World:
             Route("/_healthz", self.healthz),
             Route("/_ledger", self.ledger),
             Route("/_config", self.configure, methods=["GET", "POST"]),
+            Route("/_limit", self.limit, methods=["POST"]),
             Route("/_reset", self.reset, methods=["POST"]),
             Route("/robots.txt", self.robots),
         ]
@@ -78,7 +80,21 @@ class World:
 
     async def ledger(self, request: Request) -> Response:
         times = request.query_params.get("times") in {"1", "true"}
-        return JSONResponse(self.desk.ledger.as_json(times=times))
+        journal = request.query_params.get("journal") in {"1", "true"}
+        return JSONResponse(self.desk.ledger.as_json(times=times, journal=journal))
+
+    async def limit(self, request: Request) -> Response:
+        """`{service: seconds}`: the next call of each is refused with that Retry-After, once."""
+        by_name = {service.name: service for service in self.services.values()}
+        try:
+            asked = _WAITS.validate_json(await request.body())
+            for name, seconds in asked.items():
+                by_name[name].limit_next = seconds
+        except KeyError as error:
+            return JSONResponse({"error": f"there is no service {error.args[0]!r} here"}, status_code=422)
+        except ValidationError as error:
+            return JSONResponse({"error": error.errors()[0]["msg"]}, status_code=422)
+        return JSONResponse({"ok": True})
 
     async def configure(self, request: Request) -> Response:
         """`{name: {field: value}}`; all of it is taken, or nothing."""
@@ -98,6 +114,7 @@ class World:
         self.library.clear()
         for service in self.services.values():
             service.gate.refill()
+            service.limit_next = None
         for blog in self.blogs:
             blog.forget()
         for hook in self.hooks:

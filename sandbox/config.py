@@ -100,11 +100,13 @@ class WebhookSettings(Settings):
     never: Rate = 0.0
     lost_reply: Rate = 0.0
     http_500: Rate = 0.0
+    html_403: Rate = 0.0
+    """A challenge page of a firewall in front of the site; the event does not arrive."""
     retry_waits: tuple[Seconds, ...] = (0.5, 1.0, 2.0, 5.0, 10.0)
     """A callback that is not answered with 2xx is repeated, with the same id, after these."""
 
     def fault_rates(self) -> dict[str, float]:
-        return {"http_500": self.http_500, "lost_reply": self.lost_reply}
+        return {"http_500": self.http_500, "html_403": self.html_403, "lost_reply": self.lost_reply}
 
 
 SiteSettings = Annotated[WordPressSettings | WebhookSettings, Field(discriminator="kind")]

@@ -11,6 +11,21 @@ Json = dict[str, object]
 
 
 @dataclass
+class Call:
+    """One call in the journal, which is told by `/_ledger?journal=1`. Times are seconds since the epoch."""
+
+    service: str
+    purchase_id: str
+    at: float
+    ended: float | None = None
+    limited: bool = False
+    paid: bool = False
+
+    def as_json(self) -> list[object]:
+        return [self.service, self.purchase_id, self.at, self.ended, self.limited, self.paid]
+
+
+@dataclass
 class ServiceEntry:
     """One service's calls. `times` are seconds since the epoch, one for each arrival."""
 
@@ -69,9 +84,11 @@ class SiteEntry:
     """Deliveries with a webhook-id seen before; they change nothing."""
     faults: Counter[str] = field(default_factory=Counter)
     standing: Counter[str] = field(default_factory=Counter, repr=False)
+    posted_at: list[float] = field(default_factory=list, repr=False)
 
     def placed(self, keys: frozenset[str]) -> None:
         self.posts += 1
+        self.posted_at.append(time.time())
         self.duplicate_posts += any(self.standing[key] for key in keys)
         self.standing.update(keys)
 
@@ -79,8 +96,9 @@ class SiteEntry:
         self.withdrawn += 1
         self.standing.subtract(keys)
 
-    def as_json(self) -> Json:
-        counts = {name: value for name, value in vars(self).items() if name != "standing"}
+    def as_json(self, *, times: bool) -> Json:
+        hidden = {"standing"} if times else {"standing", "posted_at"}
+        counts = {name: value for name, value in vars(self).items() if name not in hidden}
         return {**counts, "faults": dict(self.faults)}
 
 
@@ -99,7 +117,9 @@ class Ledger:
     def __init__(self) -> None:
         self.services: dict[str, ServiceEntry] = {}
         self.sites: dict[str, SiteEntry] = {}
+        self.journal: list[Call] = []
         self._paid: Counter[str] = Counter()
+        self._latest: dict[tuple[str, str], Call] = {}
 
     def service(self, name: str) -> ServiceEntry:
         return self.services.setdefault(name, ServiceEntry())
@@ -112,6 +132,12 @@ class Ledger:
         entry.times.append(time.time())
         return entry
 
+    def begun(self, name: str, purchase_id: str) -> Call:
+        call = Call(name, purchase_id, time.time())
+        self.journal.append(call)
+        self._latest[name, purchase_id] = call
+        return call
+
     def limited(self, name: str, *, by_bucket: bool) -> None:
         entry = self.service(name)
         entry.limited_times.append(entry.times[-1])
@@ -123,16 +149,18 @@ class Ledger:
         entry.ok += 1
         if purchase_id:
             self._paid[purchase_id] += 1
+            self._latest[name, purchase_id].paid = True
             entry.bought_twice += self._paid[purchase_id] > 1
 
-    def as_json(self, *, times: bool = False) -> Json:
+    def as_json(self, *, times: bool = False, journal: bool = False) -> Json:
+        told: Json = {"journal": [call.as_json() for call in self.journal]} if journal else {}
         services, sites = self.services.values(), self.sites.values()
         faults: Counter[str] = Counter()
         for entry in services:
             faults.update(entry.faults)
-        return {
+        return told | {
             "providers": {name: entry.as_json(times=times) for name, entry in sorted(self.services.items())},
-            "sites": {name: entry.as_json() for name, entry in sorted(self.sites.items())},
+            "sites": {name: entry.as_json(times=times) for name, entry in sorted(self.sites.items())},
             "totals": {
                 "calls": sum(len(entry.times) for entry in services),
                 "ok": sum(entry.ok for entry in services),

@@ -20,6 +20,15 @@ def page(*, title: str, content: str, locale: str = "en", canonical: str = "", e
     )
 
 
+def challenge() -> HTMLResponse:
+    """What a firewall answers instead of the site."""
+    return HTMLResponse(
+        '<!DOCTYPE HTML PUBLIC "-//IETF//DTD HTML 2.0//EN"><html><head><title>403 Forbidden</title></head><body>'
+        "<h1>Forbidden</h1><p>You don't have permission to access this resource on this server.</p></body></html>",
+        status_code=403,
+    )
+
+
 def missing() -> HTMLResponse:
     return HTMLResponse(
         "<!DOCTYPE html>\n<html><head><title>Page not found</title></head><body><h1>Page not found</h1>"

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import math
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -76,6 +78,8 @@ class Service:
         self.desk = desk
         self.dialect: Dialect = dialect_of(name)
         self.gate = Gate()
+        self.limit_next: float | None = None
+        """Seconds that the next call is told to wait, whatever the bucket holds; set by `/_limit`."""
 
     @property
     def settings(self) -> ServiceSettings:
@@ -90,6 +94,8 @@ class Service:
             return
         settings = self.settings
         entry = self.desk.ledger.arrived(self.name)
+        purchase_id = request.headers.get("x-client-request-id", "")
+        call = self.desk.ledger.begun(self.name, purchase_id)
         try:
             if settings.key and request.headers.get("authorization") != f"Bearer {settings.key}":
                 entry.unauthorized += 1
@@ -99,19 +105,26 @@ class Service:
                 entry.faults["exhausted"] += 1
                 await self._fail(voice, self.dialect.exhausted)
                 return
+            if self.limit_next is not None:
+                call.limited = True
+                await self._limit_once(voice)
+                return
             limit = self.gate.enter(settings)
             if limit is not None:
+                call.limited = True
                 await self._limit(voice, limit, settings)
                 return
             try:
                 entry.inside += 1
                 entry.max_concurrent = max(entry.max_concurrent, entry.inside)
-                await self._serve(body, request.headers.get("x-client-request-id", ""), voice, entry)
+                await self._serve(body, purchase_id, voice, entry)
             finally:
                 entry.inside -= 1
                 self.gate.leave()
         except Gone:
             entry.abandoned += not voice.wire.severed
+        finally:
+            call.ended = time.time()
 
     async def _serve(self, body: bytes, purchase_id: str, voice: Voice, entry: ServiceEntry) -> None:
         raise NotImplementedError
@@ -122,6 +135,11 @@ class Service:
         seconds = self.gate.retry_after(settings) if by_bucket else 1
         fault = self.dialect.limited if by_bucket else self.dialect.crowded
         await self._fail(voice, fault, {"retry-after": str(seconds)})
+
+    async def _limit_once(self, voice: Voice) -> None:
+        seconds, self.limit_next = self.limit_next or 0.0, None
+        self.desk.ledger.limited(self.name, by_bucket=False)
+        await self._fail(voice, self.dialect.limited, {"retry-after": str(math.ceil(seconds))})
 
     async def _fail(self, voice: Voice, fault: Fault, headers: dict[str, str] | None = None) -> None:
         await voice.say(fault.status, {**_JSON_HEADERS, **(headers or {})}, to_json(fault.body))

@@ -24,7 +24,7 @@ from sandbox.desk import Desk
 from sandbox.ledger import post_keys
 from sandbox.library import Library, read_page
 from sandbox.luck import Draw
-from sandbox.pages import listing, missing, page
+from sandbox.pages import challenge, listing, missing, page
 from sandbox.wire import Severed, to_json
 
 _TOLERANCE = 300
@@ -161,6 +161,8 @@ class Hook:
             entry.faults[kind] += 1
         if kind == "http_500":
             return _error(500, "internal server error")
+        if kind == "html_403":
+            return challenge()
         placed = self._place(event, picture, request)
         reply = JSONResponse({"status": "accepted", "remote_id": placed.remote_id}, status_code=202)
         self._seen[request.headers["webhook-id"]] = reply

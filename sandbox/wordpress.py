@@ -7,21 +7,18 @@ from html import escape
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sandbox.blog import STATUSES, Blog, Post, as_slug
 from sandbox.desk import Desk
 from sandbox.library import Library, read_page
+from sandbox.pages import challenge
 from sandbox.wire import Severed
 from sandbox.wp_door import Door, Json, WpError, paged, route
 from sandbox.wp_front import Front
 from sandbox.wp_media import MediaLibrary
 
-_WAF_PAGE = (
-    '<!DOCTYPE HTML PUBLIC "-//IETF//DTD HTML 2.0//EN"><html><head><title>403 Forbidden</title></head><body>'
-    "<h1>Forbidden</h1><p>You don't have permission to access this resource on this server.</p></body></html>"
-)
 _NEW = Post(
     id=0,
     title="",
@@ -126,7 +123,7 @@ class WordPress:
             message = "<p>There has been a critical error on this website.</p>"
             raise WpError(500, "internal_server_error", message)
         if kind == "html_403":
-            return HTMLResponse(_WAF_PAGE, status_code=403)
+            return challenge()
         if kind == "slow_insert":
             await asyncio.sleep(settings.slow_insert_seconds)
         post = self._blog.insert(post)

@@ -119,6 +119,10 @@ class Commands:
             async with self._database.tenant(self._tenant.id) as scope:
                 await articles.note(scope, article_id, Progress(state=State.CANCELLED, reason=why))
             return effect.model_copy(update={"answered": True, "state": State.CANCELLED, "message": "cancelled"})
+        standing = [site for site, _, state in article.urls if state == "published"]
+        if standing:
+            remedy = f"its page on {', '.join(standing)} stands; `citeloop unpublish {article_id}` takes it away"
+            return effect.model_copy(update={"message": f"{effect.message}; {remedy}"})
         return effect
 
     async def prioritise(self, article_id: str, priority: int) -> Effect:
@@ -274,7 +278,7 @@ class Commands:
     async def _check(self, brand: Brand | str, request: CampaignRequest) -> None:
         """Before anything is written: RequestError or CommandError. For a brand by handle no keys are tried."""
         if self._preflight is not None and isinstance(brand, Brand):
-            await self._preflight.check(self._desk.sketch(brand, request))
+            await self._preflight.check(await self._desk.sketch(brand, request))
 
     async def _open(self, article_id: str) -> ArticleView:
         article = await self.article(article_id)

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 from temporalio.envconfig import ClientConfig
 
+from citeloop import sealing
 from citeloop.models.record import Record
 from citeloop.settings import Settings
 from starter.errors import NotRunning
@@ -77,6 +78,27 @@ def database_owner_url(settings: Settings) -> str:
     if settings.database_url is not None or known is None or known.database_owner_url_file is None:
         raise NotRunning("no owner role is known", "database", "run `citeloop up` or set CITELOOP_DATABASE_OWNER_URL")
     return _secret(known.database_owner_url_file)
+
+
+def secret_key(settings: Settings) -> str | None:
+    """What seals the secrets of registered sites: the environment's, else the one that the stack of this home keeps."""
+    if settings.secret_key is not None and (given := settings.secret_key.get_secret_value().strip()):
+        return given
+    with suppress(OSError):
+        return secret_key_file(settings.home).read_text().strip() or None
+    return None
+
+
+def kept_secret_key(home: Path) -> str:
+    """The key of this home, made on first use. Whoever loses it must give every site's secret again."""
+    file = secret_key_file(home)
+    if not file.exists():
+        private(file, sealing.new_key())
+    return file.read_text().strip()
+
+
+def secret_key_file(home: Path) -> Path:
+    return home / "secret.key"
 
 
 def temporal(settings: Settings) -> tuple[str, str, str | None]:

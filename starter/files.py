@@ -17,6 +17,13 @@ def read_keywords(path: Path) -> tuple[KeywordLine, ...]:
     return parse_keywords(_bytes(path, "keywords"), path.name)
 
 
+def read_text(path: Path, field: str) -> str:
+    try:
+        return _bytes(path, field).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path}: byte {error.start} is not UTF-8", field, "save it as UTF-8") from None
+
+
 def _bytes(path: Path, field: str) -> bytes:
     try:
         return path.read_bytes()

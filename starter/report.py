@@ -100,6 +100,8 @@ def show(console: Console, rows: Sequence[ArticleView], use: Sequence[Utilisatio
     for row in rows:
         if row.state is State.PARKED:
             console.print(f"parked: {row.keyword} at {row.stage}: {row.reason}", markup=False)
+        for warning in row.warnings:
+            console.print(f"warning: engines cannot read {row.keyword} on {warning}", markup=False)
     console.print(_channels(use))
     for figure, title in (
         (result.before, "mention rate before"),

@@ -17,6 +17,7 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.service import ConnectConfig, RPCError, ServiceClient
 
+from citeloop import sealing
 from citeloop.store import migrate
 from starter import endpoints
 from starter.embedded import ports
@@ -176,6 +177,7 @@ class Stack:
             "TEMPORAL_ADDRESS": self.temporal_address,
             "TEMPORAL_NAMESPACE": self.parts.namespace,
             "CITELOOP_CALLBACK_BASE_URL": self.api_url,
+            sealing.VARIABLE: os.environ.get(sealing.VARIABLE) or endpoints.kept_secret_key(self.home),
         }
         return {**{key: value for key, value in known.items() if value}, **self._sandbox_env()}
 

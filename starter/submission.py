@@ -18,6 +18,7 @@ from citeloop.store.repositories.idempotency import Claim
 from citeloop.store.repositories.tenants import TenantRow
 from starter.errors import Conflict
 from starter.finding import find_brand
+from starter.site_commands import with_registered
 
 
 class Stored(Record):
@@ -36,10 +37,12 @@ class Desk:
         self._catalog = catalog
         self._tenant = tenant
 
-    def sketch(self, brand: Brand, request: CampaignRequest) -> Plan:
+    async def sketch(self, brand: Brand, request: CampaignRequest) -> Plan:
         """The first article's plan, unsaved: which channels and sites would be used. Raises RequestError."""
         first = request.model_copy(update={"keywords": request.keywords[:1]})
-        return self._build(brand, first, brand_id="", campaign_id=None)[1][0]
+        async with self._database.tenant(self._tenant.id) as scope:
+            catalog = await with_registered(scope, self._catalog, request.sites)
+        return self._build(catalog, brand, first, brand_id="", campaign_id=None)[1][0]
 
     async def campaign(
         self, brand: Brand | str, request: CampaignRequest, key: str | None, asked: str | None = None
@@ -58,7 +61,8 @@ class Desk:
                 mine = Claim(fingerprint=asked or print_, campaign_id=campaign_id)
                 if (there := await _claimed(scope, key, mine)) is not None:
                     return there
-            manifest, plans = self._build(brand, request, brand_id=brand_id, campaign_id=campaign_id)
+            catalog = await with_registered(scope, self._catalog, request.sites)
+            manifest, plans = self._build(catalog, brand, request, brand_id=brand_id, campaign_id=campaign_id)
             await manifests.put(scope, manifest)
             campaign = NewCampaign(
                 id=campaign_id,
@@ -78,7 +82,8 @@ class Desk:
         """One keyword by itself. The same keyword, locale and kind are the same article, unless `key` differs."""
         async with self._database.tenant(self._tenant.id) as scope:
             brand_id, brand = await _kept(scope, brand)
-            manifest, (plan,) = self._build(brand, request, brand_id=brand_id, campaign_id=None)
+            catalog = await with_registered(scope, self._catalog, request.sites)
+            manifest, (plan,) = self._build(catalog, brand, request, brand_id=brand_id, campaign_id=None)
             if key is not None:
                 plan = plan.model_copy(update={"article_id": ids.digest_id("article", self._tenant.id, key)})
                 mine = Claim(fingerprint=asked or _print(brand_id, request), article_id=plan.article_id)
@@ -88,11 +93,11 @@ class Desk:
             return await _submit(scope, (plan,), None)
 
     def _build(
-        self, brand: Brand, request: CampaignRequest, *, brand_id: str, campaign_id: str | None
+        self, catalog: Catalog, brand: Brand, request: CampaignRequest, *, brand_id: str, campaign_id: str | None
     ) -> tuple[Manifest, tuple[Plan, ...]]:
         return planning.build(
             request,
-            self._catalog,
+            catalog,
             brand,
             tenant_id=self._tenant.id,
             brand_id=brand_id,

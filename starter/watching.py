@@ -25,13 +25,14 @@ _MARK = {
     State.SUBMITTED: "[dim]○[/]",
     State.PAUSED: "[cyan]‖[/]",
     State.REVIEW: "[magenta]?[/]",
+    State.SCHEDULED: "[cyan]◷[/]",
     State.PARKED: "[red]![/]",
     State.PUBLISHED: "[yellow]●[/]",
     State.FAILED: "[red]✗[/]",
     State.REJECTED: "[red]✗[/]",
     State.CANCELLED: "[red]–[/]",
 }
-_URGENT = (State.PARKED, State.REVIEW, State.RUNNING, State.PUBLISHED, State.PAUSED, State.SUBMITTED)
+_URGENT = (State.PARKED, State.REVIEW, State.RUNNING, State.PUBLISHED, State.SCHEDULED, State.PAUSED, State.SUBMITTED)
 
 
 async def follow(
@@ -80,7 +81,8 @@ def stage_table(rows: Sequence[ArticleView], *, limit: int | None = None) -> Tab
     shown = sorted(rows, key=_urgency)[:limit] if limit is not None and len(rows) > limit else rows
     for row in shown:
         # The one column that may shrink: a long reason takes no room from the stages.
-        reason = Text(row.hold or row.reason or "", no_wrap=True, overflow="ellipsis")
+        told = row.hold or row.reason or (f"engines cannot read {row.warnings[0]}" if row.warnings else "")
+        reason = Text(told, no_wrap=True, overflow="ellipsis")
         made.add_row(escape(row.keyword), *_marks(row), row.state, row.channel, reason)
     if len(shown) < len(rows):
         made.caption = f"and {len(rows) - len(shown)} more"

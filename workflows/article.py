@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
@@ -12,10 +12,9 @@ with workflow.unsafe.imports_passed_through():
     from citeloop.models.plan import ReviewMode, Stage, State
     from citeloop.models.work import Action, Decision, Draft, Ended, Outcome, Progress, PublicationState, Verdict
 
-from workflows import options, sampling
+from workflows import options, publication, sampling
 from workflows.life import Life, together
 from workflows.orders import NOTHING, ArticleOrder, Rank, Word
-from workflows.publication import publish_to
 from workflows.stages import Bookkeeping, DecisionNote, Illustrating, Reviewing, Writing
 from workflows.steering import StageFailed, Steering, Stopped
 
@@ -109,7 +108,9 @@ class ArticleWorkflow:
     async def _publish(self) -> None:
         """To every site of the plan, each at most once, after the engines were asked what they say before."""
         await sampling.baseline(self._life)
-        receipts = await together(publish_to(self._life, site) for site in self._plan.routes.get(Stage.PUBLISH, ()))
+        await publication.at_its_time(self._life)
+        sites = self._plan.routes.get(Stage.PUBLISH, ())
+        receipts = await together(publication.publish_to(self._life, site) for site in sites)
         published = [receipt for receipt in receipts if receipt.state is PublicationState.PUBLISHED]
         troubles = "; ".join(f"{r.site}: {r.state}: {r.reason}" for r in receipts if r not in published)
         if not published:
@@ -126,10 +127,32 @@ class ArticleWorkflow:
             )
         published_at = self._life.progress.published_at or workflow.now()
         for offset in options.windows(self._plan.monitor)[self._life.progress.measured :]:
-            await self._life.sleep_until(published_at + offset)
+            await self._until(published_at + offset)
+            if self._life.progress.measured == 0:
+                await publication.look_again(self._life)
+            if why := self._pointless():
+                raise Stopped(State.MEASURED, f"no longer monitored: {why}")
             await self._life.gate(Stage.MONITOR)
             await sampling.window(self._life, "after", published_at + offset)
             self._life.set(measured=self._life.progress.measured + 1)
+
+    async def _until(self, when: datetime) -> None:
+        """The next window, or the withdrawal of the last page."""
+        if (left := when - workflow.now()) > timedelta(0):
+            with contextlib.suppress(TimeoutError):
+                await workflow.wait_condition(self._gone, timeout=left)
+        self._steering.guard()
+
+    def _gone(self) -> bool:
+        """Every page that was published has been withdrawn: there is nothing left to be cited."""
+        receipts = self._life.progress.receipts
+        return bool(receipts) and not any(publication.stands(receipt) for receipt in receipts)
+
+    def _pointless(self) -> str:
+        if self._gone():
+            receipts = self._life.progress.receipts
+            return f"withdrawn from {', '.join(r.site for r in receipts if r.state is PublicationState.WITHDRAWN)}"
+        return publication.unreadable(self._life) if self._plan.monitor.skip_unreadable else ""
 
     async def _decided(self, draft: Draft) -> Decision:
         """The rules' verdict and, where the plan asks for one, a person's. The first on a draft counts."""
@@ -171,12 +194,21 @@ class ArticleWorkflow:
         self._steering.retry = False
         await self._life.record(State.PARKED, reason)
         try:
-            await workflow.wait_condition(lambda: self._steering.retry, timeout=self._plan.park_for)
+            await workflow.wait_condition(
+                lambda: self._steering.retry or self._confirmed(stage), timeout=self._plan.park_for
+            )
         except TimeoutError:
             await self._end(State.FAILED, f"{stage}: {reason}")
             raise ApplicationError(f"{stage}: {reason}", type="article_failed", non_retryable=True) from None
         self._steering.guard()
-        await self._life.record(State.RUNNING, retries=self._life.progress.retries + 1)
+        retried, self._steering.callbacks = self._steering.retry, set()
+        await self._life.record(State.RUNNING, retries=self._life.progress.retries + (1 if retried else 0))
+
+    def _confirmed(self, stage: Stage) -> bool:
+        """A site that was given up has confirmed after all: the inbox holds what the article waits for."""
+        receipts = self._life.progress.receipts if stage is Stage.PUBLISH else ()
+        waiting = {r.site for r in receipts if r.state is not PublicationState.PUBLISHED}
+        return not waiting.isdisjoint(self._steering.callbacks)
 
     async def _end(self, state: State, reason: str = "") -> Ended:
         measurement = None
@@ -185,7 +217,8 @@ class ArticleWorkflow:
                 Bookkeeping.measure, self._plan, **options.ledger()
             )
         await self._life.record(state, reason)
-        urls = tuple(receipt.url for receipt in self._life.progress.receipts if receipt.url)
+        receipts = self._life.progress.receipts
+        urls = tuple(r.url for r in receipts if r.url and r.state is not PublicationState.WITHDRAWN)
         return Ended(state=state, reason=reason, urls=urls, measurement=measurement)
 
     @workflow.signal
@@ -229,6 +262,11 @@ class ArticleWorkflow:
     def callback(self, site: str) -> None:
         """The site has confirmed; what it said is in the inbox."""
         self._steering.callbacks.add(site)
+
+    @workflow.signal
+    def withdrawn(self, site: str) -> None:
+        """The page on this site was taken away."""
+        publication.withdrawn(self._life, site)
 
     @workflow.query
     def progress(self) -> Progress:

@@ -93,7 +93,7 @@ class CampaignWorkflow:
             )
         self._idle = 0 if census != self._census else self._idle + 1
         self._census = census
-        if self._order.produced_at is None and not census.waiting and not census.active:
+        if self._order.produced_at is None and not (census.waiting or census.active or census.scheduled):
             self._set(produced_at=workflow.now())
 
     async def _measure(self, brief: CampaignBrief) -> None:

@@ -23,7 +23,9 @@ from citeloop.models.work import Progress
 from workflows import options
 from workflows.article import ArticleWorkflow
 from workflows.campaign import CampaignWorkflow
-from workflows.orders import ArticleOrder, CampaignOrder
+from workflows.correction import CorrectionWorkflow
+from workflows.orders import ArticleOrder, CampaignOrder, CorrectionOrder
+from workflows.stages import PageRef
 from workflows.steering import CAMPAIGN, CHANNEL, PRIORITY, STAGE, STATE, TENANT
 
 CONNECT_PATIENCE = timedelta(seconds=5)
@@ -125,4 +127,23 @@ async def start_campaign(client: Client, order: CampaignOrder) -> str:
         )
     except WorkflowAlreadyStartedError as closed:
         return closed.run_id or ""
+    return handle.first_execution_run_id or handle.result_run_id or ""
+
+
+async def start_correction(client: Client, page: PageRef, *, tell: bool = True) -> str:
+    """The page's one workflow: started, or found running; returns the run id.
+
+    tell: that more is to be done, so that a run which is about to end looks again.
+    """
+    handle = await client.start_workflow(
+        CorrectionWorkflow.run,
+        CorrectionOrder(page=page),
+        id=ids.correction_workflow_id(page.tenant_id, page.article_id, page.site),
+        task_queue=options.WORKFLOWS,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        start_signal="asked" if tell else None,
+        priority=options.priority(page.tenant_id, 1.0, 1),
+        search_attributes=TypedSearchAttributes([SearchAttributePair(TENANT, page.tenant_id)]),
+    )
     return handle.first_execution_run_id or handle.result_run_id or ""

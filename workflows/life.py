@@ -82,23 +82,29 @@ class Life:
     async def gate(self, stage: Stage) -> None:
         """Before anything is begun: pause holds here, while a running call is left to finish."""
         self.steering.guard()
-        if self.steering.paused:
-            before = self.progress.state
-            await self.record(State.PAUSED, stage=stage)
-            await workflow.wait_condition(lambda: not self.steering.paused)
-            self.steering.guard()
-            await self.record(before, lifted=True)
-        elif self.progress.stage is not stage or self.progress.state not in {State.RUNNING, State.PUBLISHED}:
+        begun = self.progress.stage is stage and self.progress.state in {State.RUNNING, State.PUBLISHED}
+        if not begun:
             monitoring = stage is Stage.MONITOR and self.progress.published_at is not None
             self.set(stage=stage, state=State.PUBLISHED if monitoring else State.RUNNING, reason="", channel="")
+        await self.paused()
+
+    async def paused(self) -> None:
+        """As long as a person holds the article; afterwards it stands where it stood, for the same reason."""
+        if not self.steering.paused:
+            return
+        before, why = self.progress.state, self.progress.reason
+        await self.record(State.PAUSED)
+        await workflow.wait_condition(lambda: not self.steering.paused)
+        self.steering.guard()
+        await self.record(before, why, lifted=True)
 
     async def _held(self, held: Held, nudges: int) -> None:
-        before = self.progress.state
+        before, why = self.progress.state, self.progress.reason
         await self.record(State.PAUSED, f"held by {held.by}: {held.reason}".rstrip(": "))
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(lambda: self.steering.nudges != nudges, timeout=HOLD_CHECK)
         self.steering.guard()
-        await self.record(before, lifted=self.steering.nudges != nudges)
+        await self.record(before, why, lifted=self.steering.nudges != nudges)
 
     async def record(self, state: State, reason: str = "", *, lifted: bool = False, **changes: object) -> None:
         """A change that no stage activity writes: kept in the store, where every list is read from."""
@@ -134,6 +140,7 @@ class Life:
             round=self.progress.round,
             retry=self.progress.retries,
             draft_id=self.progress.draft.id if self.progress.draft is not None else None,
+            done=self.progress.done,
         )
 
     @property

@@ -6,7 +6,7 @@ from temporalio import workflow
 from temporalio.common import Priority, RetryPolicy
 
 from citeloop.models.plan import MonitorPolicy, Plan, Route, Stage
-from workflows.stages import CampaignBrief
+from workflows.stages import CampaignBrief, Errand
 
 WORKFLOWS = "citeloop.workflows"
 BOOKKEEPING = "citeloop.bookkeeping"
@@ -19,6 +19,10 @@ FINAL = ("refused", "invalid", "broken", "channel_gone", "PayloadsTooLarge")
 
 QUEUE_MARGIN = timedelta(seconds=15)
 """What an activity may spend besides its call: its turn at the channel, and the store."""
+
+
+INSPECTION = timedelta(seconds=20)
+"""What a page check may take: page, robots.txt and ping."""
 
 
 def priority(tenant_id: str, weight: float, stage_class: int) -> Priority:
@@ -55,6 +59,36 @@ def send(plan: Plan, route: Route) -> workflow.ActivityConfig:
     config = call(plan, Stage.PUBLISH, route)
     config["retry_policy"] = RetryPolicy(maximum_attempts=1)
     config["start_to_close_timeout"] = 2 * route.policy.total + QUEUE_MARGIN  # the look-up, then the send
+    return config
+
+
+def inspection(plan: Plan, route: Route) -> workflow.ActivityConfig:
+    """A look at a page that stands: soon over, tried three times, and in nobody's way."""
+    return _inspection(route, priority(plan.tenant_id, plan.weight, SAMPLES), plan.keyword)
+
+
+def errand_inspection(errand: Errand) -> workflow.ActivityConfig:
+    return _inspection(errand.route, priority(errand.page.tenant_id, errand.weight, SAMPLES), errand.keyword)
+
+
+def _inspection(route: Route, share: Priority, keyword: str) -> workflow.ActivityConfig:
+    config = _call(route, share, f"page check · {keyword} · {route.name}")
+    config["start_to_close_timeout"] = INSPECTION + QUEUE_MARGIN
+    config["retry_policy"] = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_attempts=3)
+    return config
+
+
+def errand(errand: Errand) -> workflow.ActivityConfig:
+    """As often as it takes within the plan's patience: nothing is posted, so that repeating it is safe."""
+    share = priority(errand.page.tenant_id, errand.weight, 1)
+    config = _call(errand.route, share, f"{errand.kind} · {errand.keyword} · {errand.route.name}")
+    config["start_to_close_timeout"] = 2 * errand.route.policy.total + QUEUE_MARGIN  # a look-up may come first
+    config["schedule_to_close_timeout"] = errand.patience
+    config["retry_policy"] = RetryPolicy(
+        initial_interval=errand.route.policy.backoff,
+        maximum_interval=timedelta(minutes=5),
+        non_retryable_error_types=[*FINAL, "unauthorized"],
+    )
     return config
 
 

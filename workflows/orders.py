@@ -5,6 +5,7 @@ from pydantic import AwareDatetime
 from citeloop.models.plan import Plan
 from citeloop.models.record import Record
 from citeloop.models.work import Progress
+from workflows.stages import PageRef
 
 
 class ArticleOrder(Record):
@@ -29,6 +30,12 @@ class CampaignOrder(Record):
     began_at: AwareDatetime | None = None
     produced_at: AwareDatetime | None = None
     measured: int = 0
+
+
+class CorrectionOrder(Record):
+    """Whose page: what is to be done to it stands in the store."""
+
+    page: PageRef
 
 
 class Word(Record):

@@ -1,6 +1,7 @@
 """What each activity promises. activities/ keeps the promises; a test compares the two."""
 
 from abc import ABC, abstractmethod
+from datetime import timedelta
 from typing import Literal
 
 from temporalio import activity
@@ -8,12 +9,14 @@ from temporalio import activity
 from citeloop.models.plan import MonitorPolicy, Plan, Route
 from citeloop.models.record import Record
 from citeloop.models.work import (
+    CorrectionKind,
     Decision,
     Draft,
     Held,
     Measurement,
     Picture,
     Progress,
+    Reading,
     Receipt,
     Sampled,
     SampleStep,
@@ -62,6 +65,8 @@ class Census(Record):
     """Started, and neither produced nor waiting for a person."""
     open: int
     """Not ended."""
+    scheduled: int = 0
+    """Approved, and waiting for their time: outside the window, and not yet produced."""
 
 
 class Page(Record):
@@ -96,6 +101,42 @@ class CampaignChange(Record):
     change: Literal["pause", "resume", "cancel", "prioritise", "baseline", "done"]
     reason: str = ""
     priority: int | None = None
+
+
+class PageQuery(Record):
+    """Look at a published page as an answer engine would."""
+
+    step: Step
+    late: bool = False
+    """Asked again before the first measuring: by now a site that builds its pages has built this one."""
+
+
+class PageRef(Record):
+    """One article's page on one site."""
+
+    tenant_id: str
+    article_id: str
+    site: str
+
+
+class Errand(Record):
+    """A correction or withdrawal to be carried out."""
+
+    page: PageRef
+    correction_id: str
+    kind: CorrectionKind
+    keyword: str
+    route: Route
+    weight: float
+    draft_id: str | None = None
+    """The text the page is to carry; None for a withdrawal."""
+    patience: timedelta
+
+
+class GivenUp(Record):
+    page: PageRef
+    correction_id: str
+    problem: str
 
 
 class Writing(ABC):
@@ -145,6 +186,29 @@ class Publishing(ABC):
     @abstractmethod
     async def inbox(self, step: Step) -> Receipt:
         """Apply the callbacks that have arrived; past the deadline an unconfirmed post is UNKNOWN."""
+
+
+class Inspecting(ABC):
+    @activity.defn(name="inspecting.page")
+    @abstractmethod
+    async def page(self, query: PageQuery) -> Reading:
+        """Fetch the page and its robots.txt, keep what was found, and tell IndexNow of the page."""
+
+
+class Correcting(ABC):
+    @activity.defn(name="correcting.next")
+    @abstractmethod
+    async def next(self, page: PageRef) -> Errand | None:
+        """The oldest open correction of the page. Runs as a local activity, like `give_up`."""
+
+    @activity.defn(name="correcting.carry_out")
+    @abstractmethod
+    async def carry_out(self, errand: Errand) -> Receipt:
+        """Change the page or take it away, and end the correction. Idempotent, so it is tried again after any fault."""
+
+    @activity.defn(name="correcting.give_up")
+    @abstractmethod
+    async def give_up(self, given_up: GivenUp) -> None: ...
 
 
 class Monitoring(ABC):

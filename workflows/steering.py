@@ -46,6 +46,7 @@ class Steering:
         """Counts resumes, so that one that arrives before its hold is seen is not lost."""
         self.decision: tuple[Action, Word] | None = None
         self.callbacks: set[str] = set()
+        self.withdrawn: set[str] = set()
         self._life: asyncio.Task[Any] | None = None
 
     def begin(self) -> None:

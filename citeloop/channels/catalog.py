@@ -8,6 +8,7 @@ from typing import TypedDict
 from citeloop.channels import publishers
 from citeloop.channels.channel_entries import channel_in
 from citeloop.channels.entry_fields import base_url_in, name_in, policy_in, variable_in
+from citeloop.channels.fallbacks import check_fallbacks
 from citeloop.channels.ports import Ability
 from citeloop.channels.prices import read_prices
 from citeloop.channels.publishers import indexnow
@@ -15,14 +16,14 @@ from citeloop.channels.toml_spots import CatalogError, Spot, read_toml
 from citeloop.models.channel import Catalog, Generator, SiteKind, SiteSpec
 from citeloop.models.record import Record
 
-__all__ = ["CatalogError", "MissingKey", "load", "missing_keys"]
+__all__ = ["NEEDED_BY_KIND", "CatalogError", "MissingKey", "load", "missing_keys", "site_in"]
 
 _SITE_KEYS = (
     "kind", "base_url", "user_env", "secret_env", "rate", "concurrency", "max_server_time", "callback_deadline",
     "owned", "tags", "categories", "author", "indexnow_key", "folder", "generator", "section", "push",
     "timeouts", "retry",
 )  # fmt: skip
-_NEEDED_BY_KIND = {
+NEEDED_BY_KIND = {
     SiteKind.WORDPRESS: {"user_env": "naming the variable with the user", "secret_env": "naming that of its password"},
     SiteKind.WEBHOOK: {"secret_env": "naming the variable with the `whsec_…` secret"},
     SiteKind.GHOST: {"secret_env": "naming the variable with the Admin API key"},
@@ -40,10 +41,13 @@ class MissingKey(Record):
     name: str
     """The channel or site."""
     variable: str
+    place: str = ""
+    """Where channels.toml names it, with its line."""
 
     @property
     def message(self) -> str:
-        return f"{self.name}: {self.variable} is not set; export it, or remove {self.name} from channels.toml"
+        where = self.place or self.name
+        return f"{where}: {self.variable} is not set; export it, or remove {self.name} from channels.toml"
 
 
 def load(path: Path, environ: Mapping[str, str]) -> Catalog:
@@ -56,9 +60,11 @@ def load(path: Path, environ: Mapping[str, str]) -> Catalog:
     sites = root["sites"].table() if "sites" in root else {}
     private = root.get("allow_private_addresses")
     prices = read_prices()
+    known = {name: channel_in(spot, environ, prices) for name, spot in channels.items()}
+    check_fallbacks(channels, known)
     return Catalog(
-        channels=tuple(channel_in(spot, environ, prices) for spot in channels.values()),
-        sites=tuple(_site(spot, environ) for spot in sites.values()),
+        channels=tuple(known.values()),
+        sites=tuple(site_in(spot, environ) for spot in sites.values()),
         allow_private_addresses=private.flag() if private else False,
     )
 
@@ -71,16 +77,19 @@ def missing_keys(catalog: Catalog, environ: Mapping[str, str], names: Iterable[s
         variables = [channel.key_env] if channel else []
         variables += [site.user_env, site.secret_env] if site else []
         missing += [
-            MissingKey(name=name, variable=one) for one in variables if one and not environ.get(one, "").strip()
+            MissingKey(name=name, variable=one, place=channel.key_place if channel else "")
+            for one in variables
+            if one and not environ.get(one, "").strip()
         ]
     return missing
 
 
-def _site(spot: Spot, environ: Mapping[str, str]) -> SiteSpec:
+def site_in(spot: Spot, environ: Mapping[str, str]) -> SiteSpec:
+    """A table of channels.toml, or an entry of the registry: the same rules for both. Raises CatalogError."""
     name = name_in(spot)
     fields = spot.table(_SITE_KEYS, required=("kind", "base_url"))
     kind = fields["kind"].choice(SiteKind)
-    for key, told in _NEEDED_BY_KIND[kind].items():
+    for key, told in NEEDED_BY_KIND[kind].items():
         if key not in fields:
             raise spot.wrong(f'{key} is missing; add a line `{key} = "…"` {told}')
     default = SiteSpec(name=name, kind=kind, base_url="")

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pydantic import JsonValue
 
 from citeloop.channels import engines, illustrators, providers, writers
-from citeloop.channels.entry_fields import base_url_in, name_in, policy_in, variable_in
+from citeloop.channels.entry_fields import base_url_in, name_in, policy_in, throttling_in, variable_in
 from citeloop.channels.prices import PriceBook, price_in, tariffs_for
 from citeloop.channels.toml_spots import Spot
 from citeloop.models.channel import ChannelSpec, Role, Trial
@@ -19,7 +19,8 @@ DIALECTS: Mapping[Role, Iterable[str]] = {
 }
 _KEYS = (
     "roles", "dialect", "provider", "base_url", "model", "key_env", "rate", "burst", "concurrency", "stream", "price",
-    "calls_per_dispatch", "extra", "timeouts", "retry", "stages",
+    "calls_per_dispatch", "extra", "timeouts", "retry", "stages", "tokens_per_minute", "calls_per_day",
+    "tokens_per_day", "quota_resets", "slow_factor", "fallback",
 )  # fmt: skip
 
 
@@ -45,6 +46,7 @@ def channel_in(spot: Spot, environ: Mapping[str, str], prices: PriceBook) -> Cha
         base_url=base_url,
         model=model,
         key_env=variable_in(fields.get("key_env")) or (named.key_env if named else None),
+        key_place=fields.get("key_env", spot).place,
         rate=fields["rate"].rate() if "rate" in fields else None,
         burst=fields["burst"].whole(1, 10_000) if "burst" in fields else 1,
         concurrency=fields["concurrency"].whole(1, 1000) if "concurrency" in fields else 8,
@@ -56,6 +58,8 @@ def channel_in(spot: Spot, environ: Mapping[str, str], prices: PriceBook) -> Cha
         tested_against=row.tested if row else Trial.GUESS,
         calls_per_dispatch=fields["calls_per_dispatch"].whole(1, 20) if "calls_per_dispatch" in fields else usual_calls,
         policy=policy,
+        fallback=fields["fallback"].text() if "fallback" in fields else None,
+        **throttling_in(fields),
         stage_policies={
             Stage(stage): policy_in(entry.table(("timeouts", "retry")), policy) for stage, entry in stages.items()
         },

@@ -1,7 +1,9 @@
 """Everything outside, by name: the only place where dialects meet keys and the connection pool."""
 
 import base64
+import copy
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TypeVar
@@ -21,13 +23,19 @@ from citeloop.channels.publishers.page_check import PageCheck, check_page
 from citeloop.channels.publishers.webhook import WebhookSite
 from citeloop.channels.publishers.wechat import WeChat
 from citeloop.channels.publishers.wordpress import WordPress
+from citeloop.channels.site_entries import SiteError, environ_of, origin_of, registered
 from citeloop.channels.wire import Wire
 from citeloop.models.channel import Catalog, ChannelSpec, Role, SiteKind, SiteSpec
 from citeloop.models.plan import CallPolicy
+from citeloop.models.site import RegisteredSite, SiteView
+from citeloop.sealing import VARIABLE, Seal, SealError
 
 T = TypeVar("T")
 
 _SPARE_CONNECTIONS = 16
+_REGISTERED_CONNECTIONS = 200
+_MOST_PUBLISHERS = 1000
+"""Of registered sites, kept for what they have learned; the one that was used longest ago is forgotten first."""
 _PROBE = timedelta(seconds=3)
 _SITE_CHECK = timedelta(seconds=20)
 
@@ -48,6 +56,32 @@ class Outside:
         self._own = http is None
         self._http = http or _client(catalog)
         self._publishers: dict[str, Publisher] = {}
+        self._learned: OrderedDict[tuple[str, str, int, bytes], Publisher] = OrderedDict()
+        self._registered: Mapping[str, RegisteredSite] = {}
+        self._gone: Mapping[str, str] = {}
+
+    def knowing(self, tenant_id: str, entry: SiteView, sealed: bytes) -> "Outside":
+        """The same outside world, in which one tenant's registered site stands under its name.
+
+        Where channels.toml has a site of that name too, nobody can say which one is meant: then there is neither.
+        """
+        if self._catalog.site(entry.name):
+            return self.lacking(entry.name, "is in channels.toml and in the registry; rename one of the two")
+        try:
+            site = registered(tenant_id, entry, sealed)
+        except SiteError as error:
+            return self.lacking(entry.name, f"stands in the registry with a mistake: {error}")
+        view = copy.copy(self)
+        view._registered = {entry.name: site}  # noqa: SLF001 - a view of our own kind
+        view._own = False  # noqa: SLF001
+        return view
+
+    def lacking(self, site: str, why: str) -> "Outside":
+        """The same outside world without that site."""
+        view = copy.copy(self)
+        view._gone = {site: why}  # noqa: SLF001
+        view._own = False  # noqa: SLF001
+        return view
 
     def channel(self, name: str) -> ChannelSpec:
         if spec := self._catalog.channel(name):
@@ -55,9 +89,17 @@ class Outside:
         raise ChannelGone(f"channel {name} is not in channels.toml")
 
     def site(self, name: str) -> SiteSpec:
+        if name in self._gone:
+            raise ChannelGone(f"site {name} {self._gone[name]}")
+        if name in self._registered:
+            return self._registered[name].spec
         if spec := self._catalog.site(name):
             return spec
-        raise ChannelGone(f"site {name} is not in channels.toml")
+        raise ChannelGone(f"site {name} is not in channels.toml, nor registered")
+
+    def registered(self, name: str) -> RegisteredSite | None:
+        """None for a site of channels.toml."""
+        return self._registered.get(name)
 
     def writer(self, name: str) -> Writer:
         """Raises ChannelGone, and ChannelError UNAUTHORIZED for a key that is not set (so do the next three)."""
@@ -78,8 +120,11 @@ class Outside:
 
     def publisher(self, name: str) -> Publisher:
         """One instance per site: it learns how the site wants to be addressed."""
+        if site := self._registered.get(name):
+            return self._publisher_of(site)
+        spec = self.site(name)
         if name not in self._publishers:
-            self._publishers[name] = self._new_publisher(self.site(name))
+            self._publishers[name] = self._new_publisher(spec, self._environ)
         return self._publishers[name]
 
     def abilities(self, name: str) -> frozenset[Ability]:
@@ -102,12 +147,17 @@ class Outside:
     def indexnow(self, name: str) -> IndexNow | None:
         """None for a site without a key."""
         site = self.site(name)
-        return IndexNow(site.base_url, site.indexnow_key, Wire(self._http, name)) if site.indexnow_key else None
+        wire = Wire(self._http, name, checked=name in self._registered)
+        return IndexNow(site.base_url, site.indexnow_key, wire) if site.indexnow_key else None
 
     def signing_secret(self, name: str) -> str | None:
         """The `whsec_…` secret by which a webhook site's callbacks are verified; None for other sites."""
         site = self.site(name)
-        return self._secret(site.name, site.secret_env) if site.kind is SiteKind.WEBHOOK else None
+        if site.kind is not SiteKind.WEBHOOK:
+            return None
+        if registered := self._registered.get(name):
+            return self._opened(registered)
+        return self._secret(site.name, site.secret_env)
 
     async def probe(self, name: str) -> Probe:
         """Whether the channel is reachable, takes the key and knows the model; buys nothing."""
@@ -127,10 +177,30 @@ class Outside:
         if self._own:
             await self._http.aclose()
 
-    def _new_publisher(self, site: SiteSpec) -> Publisher:
+    def _publisher_of(self, site: RegisteredSite) -> Publisher:
+        key = (site.tenant_id, site.spec.name, site.revision, site.sealed)
+        if key not in self._learned:
+            if site.spec.kind is SiteKind.FOLDER:
+                raise ChannelGone(f"site {site.spec.name} is a folder: only channels.toml may name one")
+            self._learned[key] = self._new_publisher(site.spec, environ_of(site.user, self._opened(site)))
+            while len(self._learned) > _MOST_PUBLISHERS:
+                self._learned.popitem(last=False)
+        self._learned.move_to_end(key)
+        return self._learned[key]
+
+    def _opened(self, site: RegisteredSite) -> str:
+        """The secret, in memory only. Raises ChannelError UNAUTHORIZED."""
+        try:
+            belongs_to = (site.tenant_id, site.spec.name, origin_of(site.spec.base_url))
+            return Seal(self._environ.get(VARIABLE)).open(site.sealed, belongs_to)
+        except SealError as error:
+            raise ChannelError(Fault.UNAUTHORIZED, f"{site.spec.name}: {error}") from None
+
+    def _new_publisher(self, site: SiteSpec, environ: Mapping[str, str]) -> Publisher:
         if site.kind is SiteKind.FOLDER:
-            return Folder(site, self._environ)
-        user, secret = self._variable(site.name, site.user_env), self._secret(site.name, site.secret_env)
+            return Folder(site, environ)
+        user = self._variable(site.name, site.user_env, environ)
+        secret = self._secret(site.name, site.secret_env, environ)
         login = base64.b64encode(f"{user}:{secret}".encode()).decode()
         wire = Wire(self._http, site.name, secrets=(secret, secret.rpartition(":")[2], login), checked=True)
         match site.kind:
@@ -154,18 +224,18 @@ class Outside:
     def _wire(self, spec: ChannelSpec, key: str) -> Wire:
         return Wire(self._http, spec.name, secrets=(key,))
 
-    def _secret(self, name: str, variable: str | None) -> str:
-        secret = self._variable(name, variable)
+    def _secret(self, name: str, variable: str | None, environ: Mapping[str, str] | None = None) -> str:
+        secret = self._variable(name, variable, environ)
         if not secret.isascii() or not secret.isprintable():
             raise ChannelError(
                 Fault.UNAUTHORIZED, f"{name}: {variable} holds characters that no key has; copy it again"
             )
         return secret
 
-    def _variable(self, name: str, variable: str | None) -> str:
+    def _variable(self, name: str, variable: str | None, environ: Mapping[str, str] | None = None) -> str:
         if variable is None:
             return ""
-        value = self._environ.get(variable, "").strip()
+        value = (self._environ if environ is None else environ).get(variable, "").strip()
         if not value:
             raise ChannelError(Fault.UNAUTHORIZED, f"{name}: {variable} is not set; export it and start again")
         return value
@@ -175,7 +245,7 @@ def _client(catalog: Catalog) -> httpx.AsyncClient:
     # At INFO httpx logs whole addresses; WeChat's token and some callbacks' stand in the query.
     logging.getLogger("httpx").setLevel(logging.WARNING)
     connections = _SPARE_CONNECTIONS + sum(one.concurrency for one in catalog.channels)
-    connections += sum(one.concurrency for one in catalog.sites)
+    connections += _REGISTERED_CONNECTIONS + sum(one.concurrency for one in catalog.sites)
     doors = Doors(connections, allow_private_addresses=catalog.allow_private_addresses)
     return httpx.AsyncClient(transport=doors, trust_env=False, follow_redirects=False, timeout=None)  # noqa: S113 - wire.py keeps the clocks
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pydantic import AwareDatetime
 
@@ -164,6 +164,7 @@ class Publisher(Protocol):
     async def check(self, call: Call) -> SiteReport: ...
 
 
+@runtime_checkable
 class CallsBack(Protocol):
     """A publisher whose sites confirm by callback. Raises signing.SignatureError for what must not be believed."""
 

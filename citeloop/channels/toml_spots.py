@@ -44,14 +44,18 @@ class Spot:
     def name(self) -> str:
         return self._path[-1]
 
-    def wrong(self, problem: str) -> CatalogError:
-        """The error to raise: `channels.toml:12: channels.deepseek.rate: …`."""
+    @property
+    def place(self) -> str:
+        """`channels.toml:12: channels.deepseek.rate`"""
         path = self._path
         while path and path not in self._lines:
             path = path[:-1]
         line = f":{self._lines[path]}" if path else ""
-        field = f"{'.'.join(self._path)}: " if self._path else ""
-        return CatalogError(f"{self._file}{line}: {field}{problem}")
+        return f"{self._file}{line}" + (f": {'.'.join(self._path)}" if self._path else "")
+
+    def wrong(self, problem: str) -> CatalogError:
+        """The error to raise: `channels.toml:12: channels.deepseek.rate: …`."""
+        return CatalogError(f"{self.place}: {problem}")
 
     def table(self, allowed: Iterable[str] | None = None, required: Iterable[str] = ()) -> dict[str, "Spot"]:
         """The entries of a table. Unknown keys are refused with the nearest known one."""
@@ -81,6 +85,13 @@ class Spot:
         if not isinstance(self._value, int) or isinstance(self._value, bool) or not least <= self._value <= most:
             raise self.wrong(f"must be a whole number from {least} to {most}")
         return self._value
+
+    def number(self, least: float, most: float) -> float:
+        if not isinstance(self._value, (int, Decimal)) or isinstance(self._value, bool):
+            raise self.wrong("must be a number, such as 2.5")
+        if not least <= self._value <= most:
+            raise self.wrong(f"must be a number from {least:g} to {most:g}")
+        return float(self._value)
 
     def micros(self) -> int:
         """An amount of money in millionths."""

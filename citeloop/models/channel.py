@@ -1,8 +1,9 @@
 """What channels.toml says of a channel and of a site, after it was checked."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from fractions import Fraction
+from zoneinfo import ZoneInfo
 
 from pydantic import Field, JsonValue
 
@@ -48,6 +49,24 @@ class Trial(StrEnum):
     GUESS = "guess"
 
 
+class DailyReset(Record):
+    """When a provider's daily quota begins anew."""
+
+    at: time = time(0, 0)
+    zone: str = "UTC"
+    """An IANA name, such as Asia/Shanghai."""
+
+    def day(self, now: datetime) -> tuple[datetime, datetime]:
+        """(the last reset, the next one), in UTC."""
+        zone = ZoneInfo(self.zone)
+        today = now.astimezone(zone).date()
+        began = datetime.combine(today, self.at, zone)
+        if began > now:
+            began = datetime.combine(today - timedelta(days=1), self.at, zone)
+        ends = datetime.combine(began.date() + timedelta(days=1), self.at, zone)
+        return began.astimezone(UTC), ends.astimezone(UTC)
+
+
 class ChannelSpec(Record):
     """One rate-limit domain: an account × limit group of one provider, and its one task queue."""
 
@@ -58,6 +77,8 @@ class ChannelSpec(Record):
     model: str
     key_env: str | None = None
     """The environment variable that holds the key; the key itself never leaves the process."""
+    key_place: str = ""
+    """Where channels.toml names it: `channels.toml:12: channels.deepseek.key_env`."""
     rate: Fraction | None = None
     """Requests per second for the whole fleet; None is unlimited, 0 is paused."""
     burst: int = Field(default=1, ge=1)
@@ -73,12 +94,25 @@ class ChannelSpec(Record):
     tested_against: Trial = Trial.GUESS
     calls_per_dispatch: int = Field(default=1, ge=1, le=20)
     """Provider requests that one task usually makes (polls apart): what a rate limit must be divided by."""
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    calls_per_day: int | None = Field(default=None, ge=1)
+    tokens_per_day: int | None = Field(default=None, ge=1)
+    quota_resets: DailyReset = DailyReset()
+    slow_factor: float = Field(default=3.0, gt=1)
+    """A call that takes longer than this many times the channel's p95 is logged."""
+    fallback: str | None = None
+    """The channel that a plan appends after this one."""
     policy: CallPolicy = CallPolicy()
     stage_policies: dict[Stage, CallPolicy] = Field(default_factory=dict)
 
     @property
     def queue(self) -> str:
         return f"channel.{self.name}"
+
+    @property
+    def has_allowance(self) -> bool:
+        """Whether tokens or a day's quota are to be taken before each call."""
+        return any(one is not None for one in (self.tokens_per_minute, self.calls_per_day, self.tokens_per_day))
 
     def price_on(self, day: date) -> Price:
         """The operator's price, else the newest tariff in force on `day`; all zero where none is known."""
@@ -100,6 +134,11 @@ class SiteKind(StrEnum):
     HALO = "halo"
     WECHAT = "wechat"
     """Drafts of a WeChat Official Account."""
+
+
+def publisher_queue(kind: SiteKind) -> str:
+    """One queue a kind of site, for all sites of it; the tenant is its fairness key."""
+    return f"publisher.{kind}"
 
 
 class Generator(StrEnum):
@@ -140,7 +179,7 @@ class SiteSpec(Record):
 
     @property
     def queue(self) -> str:
-        return f"publisher.{self.kind}"
+        return publisher_queue(self.kind)
 
 
 class Catalog(Record):

@@ -34,5 +34,10 @@ def workflow_id(tenant_id: str, article_id: str) -> str:
     return f"article/{tenant_id}/{article_id}"
 
 
+def correction_workflow_id(tenant_id: str, article_id: str, site: str) -> str:
+    """One for each page, so that two corrections of it never race."""
+    return f"correction/{tenant_id}/{article_id}/{site}"
+
+
 def campaign_workflow_id(tenant_id: str, campaign_id: str) -> str:
     return f"campaign/{tenant_id}/{campaign_id}"

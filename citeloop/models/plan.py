@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from citeloop.models.record import Record
 
@@ -36,6 +36,8 @@ class State(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     REVIEW = "review"
+    SCHEDULED = "scheduled"
+    """Approved, and waiting for the time at which the plan publishes it."""
     PARKED = "parked"
     PUBLISHED = "published"
     MEASURED = "measured"
@@ -101,6 +103,8 @@ class MonitorPolicy(Record):
     """Days after publishing at which the engines are asked again."""
     day: timedelta = Field(default=timedelta(hours=24), gt=timedelta(0), le=timedelta(days=31))
     replicates: int = Field(default=1, ge=1, le=100)
+    skip_unreadable: bool = False
+    """Whether a page that engines cannot read is not asked about at all; else it is asked about and reported."""
 
 
 class Plan(Record):
@@ -123,6 +127,8 @@ class Plan(Record):
     weight: float = Field(default=1.0, gt=0, le=1000)
     """The tenant's share of every queue."""
     park_for: timedelta = timedelta(days=7)
+    publish_at: AwareDatetime | None = None
+    """Not before this; what is past is no wait."""
 
     def route(self, stage: Stage, name: str) -> Route:
         for route in self.routes.get(stage, ()):

@@ -1,9 +1,14 @@
 """What a caller asks for, before it becomes plans."""
 
-from pydantic import Field, field_validator
+from datetime import UTC, datetime, timedelta
+from typing import Self
+
+from pydantic import AwareDatetime, Field, field_validator, model_validator
 
 from citeloop.models.plan import Kind, Method, MonitorPolicy, ReviewPolicy, Stage
 from citeloop.models.record import Record
+
+_LAST_YEAR = 2099
 
 
 class KeywordLine(Record):
@@ -36,3 +41,25 @@ class CampaignRequest(Record):
     monitor: MonitorPolicy = MonitorPolicy()
     window: int = Field(default=100, ge=1, le=2000)
     """How many articles may be in production at once."""
+    publish_at: AwareDatetime | None = None
+    """Nothing is published before this; what is past is no wait."""
+    publish_every: timedelta | None = Field(default=None, gt=timedelta(0), le=timedelta(days=365))
+    """The n-th article (from 0) is published at `publish_at` + n times this."""
+
+    @model_validator(mode="after")
+    def _every_from_when(self) -> Self:
+        if self.publish_every is not None and self.publish_at is None:
+            raise ValueError("publish_every without publish_at: say from when")
+        try:
+            last = self.publishes(len(self.keywords))
+        except OverflowError:
+            last = datetime.max.replace(tzinfo=UTC)
+        if last is not None and last.year > _LAST_YEAR:
+            raise ValueError(f"publishes after the year {_LAST_YEAR}: choose an earlier publish_at or publish_every")
+        return self
+
+    def publishes(self, place: int) -> datetime | None:
+        """When the article at `place` of the keywords may be published; None: as soon as it is approved."""
+        if self.publish_at is None or self.publish_every is None:
+            return self.publish_at
+        return self.publish_at + place * self.publish_every

@@ -25,6 +25,8 @@ class Step(Record):
     """+1 each time a person retries the article: a new purchase, with a fresh count of faults."""
     draft_id: str | None = None
     """The draft to work on, where the stage works on one."""
+    done: tuple[Stage, ...] = ()
+    """Stages that are over, for the article's row."""
 
 
 class Held(Record):
@@ -124,6 +126,11 @@ class PublicationState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+class CorrectionKind(StrEnum):
+    CORRECT = "correct"
+    WITHDRAW = "withdraw"
+
+
 class Receipt(Record):
     """Where one article stands on one site."""
 
@@ -135,6 +142,21 @@ class Receipt(Record):
     reason: str = ""
     look_again: datetime | None = None
     """When the next look-up makes sense, while the state is UNKNOWN, or the callback deadline while SENT."""
+    readable: bool | None = None
+    """Whether answer engines can read the page; None: it was not looked at."""
+
+
+class Reading(Record):
+    """What was found when the published page was fetched as an answer engine would fetch it."""
+
+    kind: Literal["reading"] = "reading"
+    url: str
+    readable: bool | None
+    """None: not looked at, `notes` say why."""
+    problems: tuple[str, ...] = ()
+    """Each of them keeps engines from the page."""
+    notes: tuple[str, ...] = ()
+    checked_at: AwareDatetime
 
 
 class SampleStatus(StrEnum):

@@ -51,10 +51,11 @@ def build(
     sites = _sites(catalog, request.sites) if Stage.PUBLISH in stages else ()
     _check_ways(stages, writers, engines, sites)
     manifest = _manifest(request, brand, engines, sites, (tenant_id, brand_id))
-    writer_orders = _orders(request.keywords, writers, manifest.id)
-    picture_orders = _orders(request.keywords, illustrators, manifest.id)
+    writer_orders = _orders(request.keywords, writers, manifest.id, catalog, Role.WRITE)
+    picture_orders = _orders(request.keywords, illustrators, manifest.id, catalog, Role.ILLUSTRATE)
     plans = []
-    for line, writing, drawing in zip(request.keywords, writer_orders, picture_orders, strict=True):
+    ordered = zip(request.keywords, writer_orders, picture_orders, strict=True)
+    for place, (line, writing, drawing) in enumerate(ordered):
         routes = {
             Stage.GENERATE: tuple(_route(spec, Stage.GENERATE) for spec in writing),
             Stage.REWRITE: tuple(_route(spec, Stage.REWRITE) for spec in writing),
@@ -81,6 +82,7 @@ def build(
                 monitor=request.monitor,
                 priority=line.priority,
                 weight=weight,
+                publish_at=request.publishes(place),
             )
         )
     return manifest, tuple(plans)
@@ -245,11 +247,13 @@ def _weights(specs: Sequence[ChannelSpec]) -> list[int]:
     return [int(share * whole) for share in shares]
 
 
-def _orders(lines: Sequence[KeywordLine], specs: Sequence[ChannelSpec], seed: str) -> list[tuple[ChannelSpec, ...]]:
+def _orders(
+    lines: Sequence[KeywordLine], specs: Sequence[ChannelSpec], seed: str, catalog: Catalog, role: Role
+) -> list[tuple[ChannelSpec, ...]]:
     """For each line its channels in order of preference: smooth weighted round robin in order of admission.
 
-    The first choices come in proportion to the rates and well mixed; the others follow by what they are owed.
-    `seed` shifts the start, so that single articles do not all go to one channel.
+    The first choices come in proportion to the rates and well mixed; the others follow by what they are owed, then
+    the fallbacks that nobody chose. `seed` shifts the start, so that single articles do not all go to one channel.
     """
     weights, owed = _weights(specs), [0] * len(specs)
     found: list[tuple[ChannelSpec, ...]] = [()] * len(lines)
@@ -259,7 +263,7 @@ def _orders(lines: Sequence[KeywordLine], specs: Sequence[ChannelSpec], seed: st
             owed[place] += share
         order = sorted(range(len(specs)), key=lambda i: (weights[i] == 0, -owed[i], specs[i].name))
         owed[order[0]] -= sum(weights)
-        return tuple(specs[place] for place in order)
+        return _with_fallbacks([specs[place] for place in order], catalog, role)
 
     if specs:
         for _ in range(sum(seed.encode()) % 97):
@@ -267,3 +271,13 @@ def _orders(lines: Sequence[KeywordLine], specs: Sequence[ChannelSpec], seed: st
         for place in sorted(range(len(lines)), key=lambda i: (lines[i].priority, i)):
             found[place] = turn()
     return found
+
+
+def _with_fallbacks(order: Sequence[ChannelSpec], catalog: Catalog, role: Role) -> tuple[ChannelSpec, ...]:
+    found = {spec.name: spec for spec in order}
+    for spec in order:
+        following = spec.fallback and catalog.channel(spec.fallback)
+        while following and following.name not in found and role in following.roles:
+            found[following.name] = following
+            following = following.fallback and catalog.channel(following.fallback)
+    return tuple(found.values())

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 import nh3
@@ -51,6 +51,12 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
 
 
+@lru_cache(maxsize=64)
+def _tokens(markdown: str) -> tuple[Token, ...]:
+    """Parsed once for its page, its excerpt and its questions: nothing else in publishing costs as much."""
+    return tuple(_parser().parse(markdown))
+
+
 def split_title(text: str) -> tuple[str, str]:
     """The text of the leading `# ` heading and the Markdown below it; an empty title where there is none."""
     match = _TITLE.match(text)
@@ -62,7 +68,7 @@ def split_title(text: str) -> tuple[str, str]:
 def plain(markdown: str) -> str:
     """Markdown as running text, without marks and addresses."""
     pieces: list[str] = []
-    for token in _parser().parse(markdown):
+    for token in _tokens(markdown):
         if token.type == "inline":
             pieces.append(_inline_text(token))
         elif token.type in {"fence", "code_block"}:
@@ -82,7 +88,7 @@ def _inline_text(token: Token) -> str:
 
 def to_html(markdown: str) -> str:
     """Sanitised HTML: headings, paragraphs, lists, tables, links, images; no scripts, styles or raw markup."""
-    html: str = _parser().render(markdown)
+    html: str = _parser().renderer.render(_tokens(markdown), _parser().options, {})
     return nh3.clean(
         html,
         tags=set(_TAGS),
@@ -94,7 +100,7 @@ def to_html(markdown: str) -> str:
 
 def excerpt(markdown: str, length: int = _EXCERPT_LENGTH) -> str:
     """The first paragraph that is prose, cut at a word or sentence."""
-    tokens = _parser().parse(markdown)
+    tokens = _tokens(markdown)
     for opening, token in pairwise(tokens):
         if opening.type != "paragraph_open" or opening.level or _is_aside(token):
             continue
@@ -149,7 +155,7 @@ def questions(markdown: str) -> tuple[Question, ...]:
     """Headings that ask something, with the running text below them."""
     found: list[Question] = []
     heading, answer = "", list[str]()
-    tokens = _parser().parse(markdown)
+    tokens = _tokens(markdown)
     for opening, token in zip(tokens, [*tokens[1:], None], strict=False):
         if token is None or opening.type == "heading_open":
             if heading.endswith(("?", "？")) and answer:

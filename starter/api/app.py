@@ -13,6 +13,7 @@ from temporalio.client import Client
 
 from citeloop.channels import catalog
 from citeloop.channels.outside import Outside
+from citeloop.sealing import VARIABLE
 from citeloop.settings import Settings
 from citeloop.store.database import Database
 from starter import endpoints
@@ -22,6 +23,7 @@ from starter.api import (
     callbacks,
     campaigns,
     channels,
+    corrections,
     dead_letters,
     docs,
     drafts,
@@ -30,6 +32,7 @@ from starter.api import (
     problems,
     publications,
     samples,
+    sites,
     streams,
 )
 from starter.api.guard import Guard
@@ -41,8 +44,8 @@ from workflows.client import connect
 
 MAX_BODY = 8 * 1024 * 1024
 _ROOMS = (
-    brands, campaigns, articles, drafts, publications, samples, figures, dead_letters, channels, streams, callbacks,
-    health, docs,
+    brands, campaigns, articles, drafts, corrections, publications, samples, figures, dead_letters, channels, sites,
+    streams, callbacks, health, docs,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -58,10 +61,11 @@ def build(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         database = Database(endpoints.database_url(settings))
         known = catalog.load(endpoints.channels_file(settings), os.environ)
-        outside = Outside(known, os.environ)
+        key = endpoints.secret_key(settings)
+        outside = Outside(known, {VARIABLE: key, **os.environ} if key is not None else os.environ)
         try:
             async with Starter() as starter:
-                app.state.wiring = Wiring(database, await _client(settings), outside, known, starter)
+                app.state.wiring = Wiring(database, await _client(settings), outside, known, starter, secret_key=key)
                 yield
         finally:
             await outside.close()

@@ -54,6 +54,8 @@ class Article(Record):
     reason: str
     hold: str | None
     pages: tuple[SitePage, ...]
+    warnings: tuple[str, ...]
+    """`site: why`, for each page that answer engines cannot read."""
     measurement: Measurement | None
     cost: Money
     submitted_at: datetime

@@ -4,7 +4,7 @@ import hashlib
 from typing import Annotated
 
 from fastapi import Header
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from citeloop.models.plan import Method, MonitorPolicy, ReviewPolicy, Stage
 from citeloop.models.record import Record
@@ -42,6 +42,8 @@ class ArticleSubmission(KeywordLine):
     methods: tuple[Method, ...] = tuple(Method)
     review: ReviewPolicy = ReviewPolicy()
     monitor: MonitorPolicy = MonitorPolicy()
+    publish_at: AwareDatetime | None = None
+    """Nothing is published before this; what is past is no wait."""
 
     @property
     def request(self) -> CampaignRequest:

@@ -34,16 +34,39 @@ class Channel(Record):
     """From channels.toml."""
     operator_rate: float | None
     """Set by a person."""
+    adaptive_rate: float | None
+    """Cut after a 429, on its way back."""
     effective_rate: float | None
     """What may be called now; null is unlimited."""
     why: str
     """Whose limit that is."""
     burst: int
+    calls_per_dispatch: int
     concurrency: int
+    """Calls at once of each worker."""
+    operator_concurrency: int | None
+    """Set by a person; null: the file's."""
     paused: bool
+    pause_cause: str
+    """operator, exhausted or unauthorized; empty while it is not paused."""
     pause_reason: str
     hold_until: datetime | None
     hold_reason: str
+    breaker_until: datetime | None
+    """Null: closed."""
+    half_open: bool
+    """One probe may call, to find out whether the provider has recovered."""
+    breaker_reason: str
+    quota_until: datetime | None
+    quota_reason: str
+    tokens_per_minute: int | None
+    calls_per_day: int | None
+    tokens_per_day: int | None
+    calls_last_minute: int
+    tokens_last_minute: int
+    calls_of_quota: int
+    """Since the daily quota's last reset."""
+    tokens_of_quota: int
     vanished: bool
     """No longer in channels.toml."""
     calls: int
@@ -55,6 +78,12 @@ class Channel(Record):
     def of(cls, row: ChannelRow) -> "Channel":
         values = {name: getattr(row, name) for name in cls.model_fields}
         return cls(**{name: float(each) if isinstance(each, Fraction) else each for name, each in values.items()})
+
+
+class Concurrency(Record):
+    concurrency: Annotated[
+        int | None, Field(ge=1, le=1000, description="Calls at once of each worker; null goes back to channels.toml.")
+    ]
 
 
 class Channels(Record):
@@ -101,6 +130,7 @@ async def pause_channel(name: Name, caller: CallerDep, given: Reason | None = No
 
 @router.post("/{name}/resume", summary="Resume a channel", responses=answers(examples.CHANNEL, 404, 403))
 async def resume_channel(name: Name, caller: CallerDep) -> Channel:
+    """Its breaker is closed too."""
     return Channel.of(await ChannelCommands(caller.database).resume(name))
 
 
@@ -112,5 +142,23 @@ async def resume_channel(name: Name, caller: CallerDep) -> Channel:
     dependencies=_WRITTEN,
 )
 async def set_rate(name: Name, given: Rate, caller: CallerDep) -> Channel:
-    """Beside the file's rate: the lower one holds."""
+    """In place of the file's rate."""
     return Channel.of(await ChannelCommands(caller.database).set_rate(name, given.rate))
+
+
+@router.put(
+    "/{name}/concurrency",
+    summary="Set a channel's concurrency",
+    responses=answers(examples.CHANNEL, 404, *WRITING),
+    openapi_extra=body({"concurrency": 3}),
+    dependencies=_WRITTEN,
+)
+async def set_concurrency(name: Name, given: Concurrency, caller: CallerDep) -> Channel:
+    """Instead of the file's; every worker follows within two seconds."""
+    return Channel.of(await ChannelCommands(caller.database).set_concurrency(name, given.concurrency))
+
+
+@router.post("/{name}/reset", summary="Reset a channel", responses=answers(examples.CHANNEL, 404, 403))
+async def reset_channel(name: Name, caller: CallerDep) -> Channel:
+    """Its limits as channels.toml says: without what people set and what 429s brought down. A pause stays."""
+    return Channel.of(await ChannelCommands(caller.database).reset(name))

@@ -15,6 +15,8 @@ from citeloop.store.repositories.api_keys import Holder
 from citeloop.store.repositories.tenants import TenantRow
 from starter.api.starting import Starter
 from starter.commands import PATIENCE, Commands
+from starter.page_commands import PageCommands
+from starter.site_commands import SiteCommands
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Wiring:
     """A stream on which nothing happens gives a sign of life this often."""
     stream: timedelta = timedelta(hours=1)
     """A stream ends after this; its reader comes back with its last id, and with a key that is looked at again."""
+    secret_key: str | None = field(default=None, repr=False)
+    """What seals the secrets of registered sites."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,17 @@ class Caller:
             by=self.holder.name,
             patience=self.parts.patience,
         )
+
+    @property
+    def pages(self) -> PageCommands:
+        parts = self.parts
+        return PageCommands(
+            parts.client, parts.database, self.holder.tenant, by=self.holder.name, patience=parts.patience
+        )
+
+    @property
+    def sites(self) -> SiteCommands:
+        return SiteCommands(self.database, self.parts.catalog, self.tenant, self.parts.secret_key)
 
 
 async def wiring(request: Request) -> Wiring:

@@ -74,6 +74,13 @@ def _standing_still(rows: Iterable[ChannelRow]) -> list[Finding]:
             findings.append(
                 warn("channels", f"{row.name} is stopped by hand; `citeloop channels set {row.name} --rate file`")
             )
+        elif row.breaker_until is not None:
+            findings.append(
+                warn(
+                    "channels",
+                    f"{row.name}: {row.why}; it tries again by itself, or now: `citeloop channels resume {row.name}`",
+                )
+            )
     return findings
 
 

@@ -15,12 +15,13 @@ from temporalio.service import RPCError
 from citeloop.channels.catalog import CatalogError
 from citeloop.rules.requests import RequestError, explained
 from citeloop.store.errors import StoreUnavailable
-from starter.cli import looking, operating, steering, submitting
+from starter.cli import correcting, looking, operating, steering, submitting
 from starter.cli.channels import channels
 from starter.cli.decoding import decode
 from starter.cli.doctor import doctor
 from starter.cli.keys import keys
 from starter.cli.session import make_settings
+from starter.cli.sites import sites
 from starter.embedded.process import StartError
 from starter.endpoints import DATABASE_REMEDY, TEMPORAL_REMEDY
 from starter.errors import CommandError
@@ -51,6 +52,7 @@ for command in (
     looking.status, looking.watch, looking.trace,
     steering.pause, steering.resume, steering.cancel, steering.approve, steering.send_back,
     steering.reject, steering.priority, steering.retry,
+    correcting.correct, correcting.unpublish,
     operating.worker, operating.version,
 ):  # fmt: skip
     app.command()(command)
@@ -59,6 +61,7 @@ app.command("open")(looking.open_)
 app.command()(doctor)
 app.command()(decode)
 app.add_typer(channels, name="channels")
+app.add_typer(sites, name="sites")
 app.add_typer(operating.db, name="db")
 app.add_typer(keys, name="key")
 

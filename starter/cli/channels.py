@@ -1,7 +1,8 @@
 """channels, and channels check | set | pause | resume: the fleet-wide limits."""
 
+import os
 from collections.abc import Awaitable, Callable
-from fractions import Fraction
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -9,15 +10,17 @@ from rich.markup import escape
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from citeloop.channels.catalog import missing_keys
 from citeloop.channels.outside import Outside
 from citeloop.models.channel import ChannelSpec, Trial
-from citeloop.models.plan import per_second
+from citeloop.models.money import Money
 from citeloop.models.record import Record
 from citeloop.settings import Settings
 from citeloop.store.database import OperatorScope
 from citeloop.store.repositories import channels as store
-from citeloop.store.repositories.channels import ChannelRow
+from citeloop.store.repositories.channel_rows import ChannelRow, spend
 from starter.backlog import Backlog, backlog
+from starter.channel_commands import ChannelChange
 from starter.cli.output import console, print_json, say, table
 from starter.cli.session import AsJson, probing, reading, run, settings_of
 from starter.connecting import connected
@@ -38,35 +41,40 @@ class Checked(Record):
 
 class Listed(Record):
     channel: ChannelRow
+    limit: float | None
+    """Calls per second that may be made now; None is unlimited."""
+    why: str
+    used: float
+    """Calls per second over the last minute."""
+    spent_today: tuple[Money, ...]
+    """By all tenants, since midnight UTC."""
     queue: Backlog | None
     """None: Temporal does not answer."""
 
 
 @channels.callback()
 def list_(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the channels: limit, why it is that, backlog, calls, 429s."""
+    """List the channels: the limit and whose it is, use, backlog, 429s, spend. `slots` are calls at once per worker."""
     if context.invoked_subcommand is not None:
         return
-    settings = settings_of(context)
-
-    async def work() -> tuple[list[ChannelRow], dict[str, Backlog]]:
-        async with reading(settings) as session, session.database.operator() as operator:
-            rows = await store.rows(operator)
-        return rows, await _backlogs(settings, rows)
-
-    rows, waiting = run(work())
+    listed = run(_listed(settings_of(context)))
     if as_json:
-        print_json([Listed(channel=row, queue=waiting.get(row.name)) for row in rows])
+        print_json(listed)
         return
-    made = table("channel", "roles", "limit", "why", "backlog", "oldest", "pollers", "calls", "429s", "faults")
-    for row in rows:
-        queue = waiting.get(row.name)
+    made = table(
+        "channel", "roles", "limit", "why", "used", "slots", "backlog", "oldest", "pollers", "calls", "429s", "faults",
+        "today",
+    )  # fmt: skip
+    for one in listed:
+        row, queue = one.channel, one.queue
         made.add_row(
-            row.name, ", ".join(row.roles), _shown(row.effective_rate), escape(row.why),
+            row.name, ", ".join(row.roles), "none" if one.limit is None else f"{one.limit:g}/s", escape(one.why),
+            _used(one), str(row.concurrency),
             str(queue.waiting) if queue else "?",
             f"{queue.oldest_seconds:.0f} s" if queue else "?",
             str(queue.pollers) if queue else "?",
             str(row.calls), str(row.limited), str(row.faults),
+            ", ".join(f"{spent.micros / 1e6:.2f} {spent.currency}" for spent in one.spent_today) or "0",
         )  # fmt: skip
     console().print(made)
 
@@ -85,7 +93,8 @@ def check(
                 known = ", ".join(channel.name for channel in catalog.channels)
                 raise CommandError(f"{name!r} is no channel of channels.toml", "channel", f"choose from: {known}")
             chosen = [channel for channel in catalog.channels if name in {None, channel.name}]
-            return [await _checked(outside, channel) for channel in chosen]
+            lacking = {one.name: one.message for one in missing_keys(catalog, os.environ, [one.name for one in chosen])}
+            return [await _checked(outside, channel, lacking.get(channel.name, "")) for channel in chosen]
 
     results = run(work())
     if as_json:
@@ -104,18 +113,34 @@ def check(
 def set_(
     context: typer.Context,
     name: Name,
-    rate: Annotated[str, typer.Option(help="Such as 3/s or 12/min; `file` goes back to channels.toml.")],
+    rate: Annotated[
+        str | None, typer.Option(help="Such as 3/s or 12/min; 0 stops it; `file` goes back to channels.toml.")
+    ] = None,
+    concurrency: Annotated[
+        str | None, typer.Option(help="Calls at once of each worker; `file` goes back to channels.toml.")
+    ] = None,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Back to channels.toml in everything; what 429s brought down comes back.")
+    ] = False,
 ) -> None:
-    """Change a channel's limit now, for the whole fleet.
+    """Change a channel's limits now, for the whole fleet.
 
-    Example: citeloop channels set deepseek --rate 3/s
+    Example: citeloop channels set deepseek --rate 3/s --concurrency 4
     """
-    try:
-        wanted: Fraction | None = None if rate == "file" else per_second(rate)
-    except ValueError as error:
-        raise CommandError(str(error), "rate", "such as 3/s, 12/min or 0") from None
-    _write(settings_of(context), name, lambda operator: store.set_rate(operator, name, wanted))
-    say(f"{name}: {rate}")
+    if rate is None and concurrency is None and not reset:
+        raise CommandError("nothing to set", "rate", "give --rate, --concurrency or --reset")
+    wanted = [ChannelChange.rate(rate)] if rate is not None else []
+    wanted += [ChannelChange.concurrency(concurrency)] if concurrency is not None else []
+
+    async def change(operator: OperatorScope) -> None:
+        if reset:
+            await store.reset(operator, name)
+        for one in wanted:
+            await one.write(operator, name)
+
+    _write(settings_of(context), name, change)
+    said = ["back to channels.toml"] if reset else []
+    say(f"{name}: {', '.join([*said, *(one.said for one in wanted)])}")
 
 
 @channels.command()
@@ -131,7 +156,7 @@ def pause(
 
 @channels.command()
 def resume(context: typer.Context, name: Name) -> None:
-    """Let a paused channel call again."""
+    """Let a paused channel call again, and close its breaker."""
     _write(settings_of(context), name, lambda operator: store.resume(operator, name))
     say(f"{name}: resumed")
 
@@ -149,12 +174,30 @@ def _write(settings: Settings, name: str, change: Callable[[OperatorScope], Awai
     run(work())
 
 
-async def _checked(outside: Outside, channel: ChannelSpec) -> Checked:
+async def _checked(outside: Outside, channel: ChannelSpec, lacking: str) -> Checked:
     probe = await outside.probe(channel.name)
-    message = probe.said or probe.problem.removeprefix(f"{channel.name}: ")
+    message = lacking or probe.said or probe.problem.removeprefix(f"{channel.name}: ")
     return Checked(
         channel=channel.name, ok=probe.ok, message=message, tested_against=probe.tested_against, notes=probe.notes
     )
+
+
+async def _listed(settings: Settings) -> list[Listed]:
+    async with reading(settings) as session, session.database.operator() as operator:
+        rows = await store.rows(operator)
+        spent = await spend(operator, datetime.now(UTC).date())
+    waiting = await _backlogs(settings, rows)
+    return [
+        Listed(
+            channel=row,
+            limit=None if row.effective_rate is None else float(row.effective_rate),
+            why=row.why,
+            used=round(row.calls_last_minute / 60, 3),
+            spent_today=spent.get(row.name, ()),
+            queue=waiting.get(row.name),
+        )
+        for row in rows
+    ]
 
 
 async def _backlogs(settings: Settings, rows: list[ChannelRow]) -> dict[str, Backlog]:
@@ -166,5 +209,14 @@ async def _backlogs(settings: Settings, rows: list[ChannelRow]) -> dict[str, Bac
         return {}
 
 
-def _shown(rate: Fraction | None) -> str:
-    return "none" if rate is None else f"{float(rate):g}/s"
+def _used(one: Listed) -> str:
+    """The last minute's calls per second, then what is left of other allowances."""
+    row = one.channel
+    shown = [f"{one.used:.2g}/s"]
+    if row.tokens_per_minute is not None:
+        shown.append(f"{row.tokens_last_minute} of {row.tokens_per_minute} tokens/min")
+    if row.calls_per_day is not None:
+        shown.append(f"{row.calls_of_quota} of {row.calls_per_day} calls/day")
+    if row.tokens_per_day is not None:
+        shown.append(f"{row.tokens_of_quota} of {row.tokens_per_day} tokens/day")
+    return ", ".join(shown)

@@ -176,6 +176,7 @@ def _print_details(details: Details) -> None:
         "cost": f"{article.cost.micros / 1e6:.4f} {article.cost.currency}",
         "hold": article.hold or "–",
         **{f"on {site}": f"{url} ({state})" for site, url, state in article.urls},
+        **{f"warning {n + 1}": f"engines cannot read {why}" for n, why in enumerate(article.warnings)},
     }
     if (found := article.measurement) is not None:
         facts["before"] = f"named in {found.baseline_named} of {found.baseline_ok} answers"

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from citeloop import sealing
 from starter import endpoints, simulated
 from starter.cli.output import console, print_json, say
 from starter.cli.session import AsJson, run, settings_of
@@ -100,6 +101,8 @@ def worker(
     }
     if known is not None and known.api is not None:
         environment.setdefault("CITELOOP_CALLBACK_BASE_URL", known.api)
+    if (key := endpoints.secret_key(settings)) is not None:
+        environment.setdefault(sealing.VARIABLE, key)
     arguments = [part for queue in only or () for part in ("--only", queue)]
     os.execve(sys.executable, [sys.executable, str(simulated.ROOT / "worker.py"), *arguments], environment)  # noqa: S606
 

@@ -16,12 +16,14 @@ from citeloop import telemetry
 from citeloop.channels.catalog import load
 from citeloop.channels.outside import Outside
 from citeloop.models.channel import Catalog
+from citeloop.sealing import VARIABLE
 from citeloop.settings import Settings
 from citeloop.store.database import Database
 from citeloop.store.repositories.tenants import TenantRow
 from starter import endpoints
-from starter.commands import Commands
+from starter.commands import PATIENCE, Commands
 from starter.connecting import connected, tenant_of
+from starter.page_commands import PageCommands
 from starter.preflight import Preflight
 
 Result = TypeVar("Result")
@@ -49,6 +51,7 @@ class Desk:
     catalog: Catalog
     outside: Outside
     commands: Commands
+    pages: PageCommands
 
 
 def settings_of(context: typer.Context) -> Settings:
@@ -91,7 +94,8 @@ async def acting(settings: Settings, *, check_keys: bool = False) -> AsyncIterat
             preflight=Preflight(outside, catalog, os.environ) if check_keys else None,
             by=getpass.getuser(),
         )
-        yield Desk(session, client, catalog, outside, commands)
+        pages = PageCommands(client, session.database, session.tenant, by=getpass.getuser(), patience=PATIENCE)
+        yield Desk(session, client, catalog, outside, commands, pages)
 
 
 @asynccontextmanager
@@ -128,4 +132,6 @@ def catalog_of(settings: Settings) -> Catalog:
     if known is not None:
         for name, value in known.env.items():
             os.environ.setdefault(name, value)
+    if (key := endpoints.secret_key(settings)) is not None:
+        os.environ.setdefault(VARIABLE, key)
     return load(endpoints.channels_file(settings), os.environ)

@@ -1,6 +1,6 @@
 """submit and campaign: from files and flags to a request."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -27,12 +27,21 @@ Review = Annotated[ReviewMode, typer.Option(help="Who decides what is published.
 Days = Annotated[str, typer.Option(help="Days after publishing at which the engines are asked.")]
 DayLength = Annotated[float, typer.Option("--day-seconds", help="Length of a day; shorten it to try things out.")]
 Key = Annotated[str | None, typer.Option("--key", help="Idempotency key: the same key never submits a second time.")]
+PublishAt = Annotated[
+    str | None, typer.Option("--publish-at", help="Publish nothing before this, such as 2026-12-24T09:00+08:00.")
+]
+PublishEvery = Annotated[
+    str | None,
+    typer.Option("--publish-every", help="Space the articles out, such as 2h, 90m or 1d; from --publish-at."),
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Stay until everything has ended.")]
 Check = Annotated[bool, typer.Option("--check/--no-check", help="Try each channel's key first.")]
 
 REVIEW = ReviewMode.HUMAN_WHEN_FLAGGED
 DAYS = "1,3,7,14,28"
 DAY = 86400.0
+Schedule = tuple[datetime | None, timedelta | None]
+"""When publishing may begin, and how far apart the articles are."""
 
 
 def submit(
@@ -49,6 +58,7 @@ def submit(
     stages: Stages = "",
     days: Days = DAYS,
     day_seconds: DayLength = DAY,
+    publish_at: PublishAt = None,
     key: Key = None,
     check: Check = True,
     wait: Wait = False,
@@ -61,7 +71,16 @@ def submit(
     known = files.read_brand(brand)
     line = keyword_line(keyword, locale, kind, priority)
     request = make_request(
-        "alone", (line,), writers, sites, engines, review, stages, days=days, day_seconds=day_seconds
+        "alone",
+        (line,),
+        writers,
+        sites,
+        engines,
+        review,
+        stages,
+        days=days,
+        day_seconds=day_seconds,
+        schedule=schedule_of(publish_at, None),
     )
 
     async def work() -> bool:
@@ -87,6 +106,8 @@ def campaign(
     days: Days = DAYS,
     day_seconds: DayLength = DAY,
     window: Annotated[int | None, typer.Option(min=1, max=2000, help="Articles in production at once.")] = None,
+    publish_at: PublishAt = None,
+    publish_every: PublishEvery = None,
     key: Key = None,
     check: Check = True,
     wait: Wait = False,
@@ -109,6 +130,7 @@ def campaign(
         days=days,
         day_seconds=day_seconds,
         window=window or settings.window,
+        schedule=schedule_of(publish_at, publish_every),
     )
 
     async def work() -> bool:
@@ -141,6 +163,7 @@ def make_request(
     days: str,
     day_seconds: float,
     window: int = 100,
+    schedule: Schedule = (None, None),
 ) -> CampaignRequest:
     try:
         return CampaignRequest(
@@ -154,9 +177,36 @@ def make_request(
             review=ReviewPolicy(mode=review),
             monitor=MonitorPolicy(offsets=_days(days), day=timedelta(seconds=day_seconds)),
             window=window,
+            publish_at=schedule[0],
+            publish_every=schedule[1],
         )
     except ValidationError as error:
         raise explained(error) from None
+
+
+def schedule_of(publish_at: str | None, publish_every: str | None) -> Schedule:
+    """Spacing alone begins now. CommandError."""
+    every = _spacing(publish_every) if publish_every is not None else None
+    if publish_at is None:
+        return (datetime.now(UTC) if every is not None else None), every
+    try:
+        when = datetime.fromisoformat(publish_at)
+    except ValueError:
+        remedy = "write it as 2026-12-24T09:00+08:00"
+        raise CommandError(f"{publish_at!r} is no date and time", "publish-at", remedy) from None
+    return (when if when.tzinfo is not None else when.astimezone()), every
+
+
+def _spacing(text: str) -> timedelta:
+    units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+    number, unit = text.strip()[:-1], text.strip()[-1:]
+    try:
+        every = timedelta(**{units[unit]: float(number)})
+    except (KeyError, ValueError, OverflowError):
+        every = timedelta(0)
+    if every <= timedelta(0):
+        raise CommandError(f"{text!r} is no length of time", "publish-every", "write it as 2h, 90m or 1d")
+    return every
 
 
 async def _until_ended(desk: Desk, done: Submitted) -> bool:

@@ -5,7 +5,9 @@ import pytest
 from temporalio import activity
 
 from activities.bookkeeping import BookkeepingActivities
+from activities.correcting import CorrectingActivities
 from activities.illustrating import IllustratingActivities
+from activities.inspecting import InspectingActivities
 from activities.monitoring import MonitoringActivities
 from activities.publishing import PublishingActivities
 from activities.reviewing import ReviewingActivities
@@ -17,6 +19,8 @@ KEPT_BY: dict[type, type] = {
     stages.Illustrating: IllustratingActivities,
     stages.Reviewing: ReviewingActivities,
     stages.Publishing: PublishingActivities,
+    stages.Inspecting: InspectingActivities,
+    stages.Correcting: CorrectingActivities,
     stages.Monitoring: MonitoringActivities,
     stages.Bookkeeping: BookkeepingActivities,
 }

@@ -15,9 +15,12 @@ from temporalio.service import RPCError
 
 from activities.reconciling import Reconciler
 from citeloop.models import ids
-from citeloop.store.repositories import articles, campaigns, channels
+from citeloop.models.throttling import Cause
+from citeloop.models.work import CorrectionKind
+from citeloop.store.repositories import articles, campaigns, channels, corrections, publications, throttling
 from starter.embedded.postgres import EmbeddedPostgres
 from tests.activities.test_bookkeeping import end_all
+from tests.activities.test_publishing import publish
 from tests.activities.workshop import Workshop
 from tests.workflows.test_article import until
 
@@ -74,13 +77,43 @@ async def test_a_paused_and_a_held_channel_stand_still_and_go_on(
     assert await limit(workshop, client) == (0.0, "paused: no money")
     async with workshop.database.operator() as op:
         await channels.resume(op, name)
-        await channels.hold(op, name, until=datetime.now(UTC) + timedelta(seconds=0.5), reason="429")
+        await throttling.hold(op, name, until=datetime.now(UTC) + timedelta(seconds=0.5), reason="429")
     await reconciler.set_limits()
     held = await limit(workshop, client)
     assert (held[0], held[1].startswith("held until"), held[1].endswith("429")) == (0.0, True, True)
     await asyncio.sleep(0.6)
     await reconciler.set_limits()
     assert (await limit(workshop, client))[0] == 2.0 * AHEAD
+
+
+async def test_a_queue_drains_where_work_may_move_on_and_stands_still_where_a_person_paused(
+    workshop: Workshop, client: Client, reconciler: Reconciler
+) -> None:
+    await workshop.change_channel("deepseek", rate=Fraction(2))
+    name, seen = workshop.name("deepseek"), []
+    async with workshop.database.operator() as op:
+        await channels.pause(op, name, "no money", Cause.EXHAUSTED)
+    await reconciler.set_limits()
+    seen.append(await limit(workshop, client))
+    async with workshop.database.operator() as op:
+        await channels.pause(op, name, "maintenance")
+    await reconciler.set_limits()
+    seen.append(await limit(workshop, client))
+    async with workshop.database.operator() as op:
+        await channels.resume(op, name)
+        await throttling.open_breaker(op, name, "overloaded")
+    await reconciler.set_limits()
+    seen.append(await limit(workshop, client))
+    assert seen[:2] == [(20.0, "paused: no money"), (0.0, "paused: maintenance")]
+    assert (seen[2][0], seen[2][1].startswith("breaker: open until")) == (20.0, True)
+
+
+async def test_a_queue_whose_tasks_make_several_calls_hands_out_fewer(
+    workshop: Workshop, client: Client, reconciler: Reconciler
+) -> None:
+    await workshop.change_channel("deepseek", rate=Fraction(4), calls_per_dispatch=2)
+    await reconciler.set_limits()
+    assert await limit(workshop, client) == (2 * AHEAD, "channels.toml")
 
 
 async def test_an_unlimited_channel_has_no_limit_even_if_it_had_one(
@@ -124,6 +157,31 @@ async def test_an_article_and_a_campaign_that_were_committed_but_never_started_a
     assert view.started_at is not None
     assert campaign is not None
     assert campaign.state == "running"
+
+
+async def test_a_correction_that_no_workflow_is_at_is_started_and_one_that_runs_is_left_alone(
+    workshop: Workshop, client: Client, reconciler: Reconciler
+) -> None:
+    step = await workshop.approved(await workshop.article("corrected"))
+    await publish(workshop, step)
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        row = await publications.get(scope, step.article_id, step.route)
+        assert row is not None
+        await corrections.ask(
+            scope,
+            publication_id=row.id,
+            article_id=row.article_id,
+            site=row.site,
+            kind=CorrectionKind.WITHDRAW,
+            by="ann",
+        )
+        await scope.sql.execute(text("UPDATE corrections SET asked_at = now() - interval '11 s'"))
+    await reconciler.sweep()
+    handle = client.get_workflow_handle(ids.correction_workflow_id(workshop.tenant.id, row.article_id, row.site))
+    first = await handle.describe()
+    await reconciler.sweep()
+    again = await handle.describe()
+    assert (again.run_id, again.history_length) == (first.run_id, first.history_length)
 
 
 class Counting(Reconciler):

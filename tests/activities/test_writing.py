@@ -16,7 +16,7 @@ from citeloop.models.plan import Stage
 from citeloop.models.work import Draft, Held, Step, Waiting
 from citeloop.store import migrate
 from citeloop.store.database import Database
-from citeloop.store.repositories import articles, campaigns, channels, drafts, purchases, tenants
+from citeloop.store.repositories import articles, campaigns, channels, drafts, purchases, tenants, throttling
 from citeloop.store.repositories.purchases import Purchase
 from citeloop.store.repositories.tenants import TenantRow
 from starter.embedded.postgres import EmbeddedPostgres
@@ -149,7 +149,7 @@ async def test_whoever_waits_for_his_turn_does_not_call_a_channel_that_was_held_
     await asyncio.sleep(0.3)
     until = datetime.now(UTC) + timedelta(seconds=30)
     async with workshop.database.operator() as op:
-        await channels.hold(op, workshop.name("deepseek"), until=until, reason="429")
+        await throttling.hold(op, workshop.name("deepseek"), until=until, reason="429")
     assert (await waiting).category is ApplicationErrorCategory.BENIGN
     assert await workshop.calls("deepseek") == 1
 

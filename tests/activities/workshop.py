@@ -5,9 +5,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
+import httpx
 from temporalio.testing import ActivityEnvironment
 
+from activities.correcting import CorrectingActivities
 from activities.illustrating import IllustratingActivities
+from activities.inspecting import InspectingActivities
 from activities.monitoring import MonitoringActivities
 from activities.publishing import PublishingActivities
 from activities.reviewing import ReviewingActivities
@@ -121,6 +124,14 @@ class Workshop:
 
     def publishing(self) -> PublishingActivities:
         return PublishingActivities(self.database, self.outside(), "http://127.0.0.1:9")
+
+    def inspecting(self, http: httpx.AsyncClient | None = None) -> InspectingActivities:
+        """`http`: the world as a test wants it, instead of the sandbox."""
+        outside = Outside(self.catalog, self.environ, http) if http is not None else self.outside()
+        return InspectingActivities(self.database, outside)
+
+    def correcting(self) -> CorrectingActivities:
+        return CorrectingActivities(self.database, self.outside())
 
     def monitoring(self) -> MonitoringActivities:
         return MonitoringActivities(self.database, self.outside())

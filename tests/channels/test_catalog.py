@@ -1,13 +1,13 @@
 """channels.toml is read exactly, and each mistake in it is named with file, line, field and remedy."""
 
-from datetime import timedelta
+from datetime import time, timedelta
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from citeloop.channels.catalog import CatalogError, load, missing_keys
-from citeloop.models.channel import Catalog, Price, Role, SiteKind
+from citeloop.models.channel import Catalog, DailyReset, Price, Role, SiteKind
 from citeloop.models.plan import Stage
 
 WHOLE = """\
@@ -56,6 +56,8 @@ dialect = "openai_chat"
 base_url = "https://api.deepseek.com/v1"
 model = "deepseek-flash"
 """
+
+OTHER = CHANNEL.replace("deepseek]", "qwen]")
 
 
 def loaded(tmp_path: Path, text: str) -> Catalog:
@@ -111,13 +113,28 @@ def test_rate_zero_means_paused(tmp_path: Path) -> None:
     assert channel.rate == 0
 
 
+def test_a_channel_keeps_all_its_limits(tmp_path: Path) -> None:
+    more = (
+        "tokens_per_minute = 60000\ncalls_per_day = 1000\ntokens_per_day = 5000000\n"
+        'quota_resets = "08:30 Asia/Shanghai"\nslow_factor = 2.5\nfallback = "qwen"\n'
+    )
+    channel = loaded(tmp_path, CHANNEL + more + OTHER).channel("deepseek")
+    assert channel is not None
+    assert (channel.tokens_per_minute, channel.calls_per_day, channel.tokens_per_day) == (60_000, 1000, 5_000_000)
+    assert channel.quota_resets == DailyReset(at=time(8, 30), zone="Asia/Shanghai")
+    assert (channel.slow_factor, channel.fallback, channel.has_allowance) == (2.5, "qwen", True)
+
+
 def test_missing_keys_are_listed_by_name_and_variable(tmp_path: Path) -> None:
     missing = missing_keys(loaded(tmp_path, WHOLE), ENVIRON, ["deepseek", "pictures", "blog", "nobody"])
     assert [(one.name, one.variable) for one in missing] == [
         ("deepseek", "DEEPSEEK_API_KEY"),
         ("blog", "BLOG_PASSWORD"),
     ]
-    assert "DEEPSEEK_API_KEY is not set" in missing[0].message
+    assert missing[0].message == (
+        f"{tmp_path}/channels.toml:8: channels.deepseek.key_env: DEEPSEEK_API_KEY is not set; export it, "
+        "or remove deepseek from channels.toml"
+    )
 
 
 MISTAKES = {
@@ -163,6 +180,33 @@ MISTAKES = {
     "a name with a blank": (CHANNEL.replace("deepseek]", '"deep seek"]'), "channels.deep seek: is no name"),
     "a boolean in place of a number": (CHANNEL + "concurrency = true\n", "concurrency: must be a whole number"),
     "a negative price": (CHANNEL + "price = { input = -1 }\n", "price.input: must be an amount"),
+    "no tokens at all": (CHANNEL + "tokens_per_minute = 0\n", ":6: channels.deepseek.tokens_per_minute: must be a"),
+    "a reset without a quota": (CHANNEL + 'quota_resets = "00:00"\n', ":6: channels.deepseek.quota_resets: resets a"),
+    "a reset at no time": (
+        CHANNEL + 'calls_per_day = 5\nquota_resets = "midnight"\n',
+        ":7: channels.deepseek.quota_resets: is no time of day; write",
+    ),
+    "a reset in no zone": (
+        CHANNEL + 'calls_per_day = 5\nquota_resets = "00:00 Asia/Shangai"\n',
+        ":7: channels.deepseek.quota_resets: 'Asia/Shangai' is no time zone; write one such as",
+    ),
+    "a factor by which everything is slow": (
+        CHANNEL + "slow_factor = 1\n",
+        ":6: channels.deepseek.slow_factor: must be a number from 1.1 to 1000",
+    ),
+    "a fallback that is not there": (
+        CHANNEL + 'fallback = "qwn"\n' + OTHER,
+        ":6: channels.deepseek.fallback: 'qwn' is not known; did you mean qwen?",
+    ),
+    "a fallback that cannot do the work": (
+        CHANNEL + 'fallback = "qwen"\n' + OTHER.replace('"write"', '"answer"'),
+        ":6: channels.deepseek.fallback: qwen has none of the roles of deepseek (write); name another channel",
+    ),
+    "fallbacks in a circle": (
+        CHANNEL + 'fallback = "qwen"\n' + OTHER + 'fallback = "deepseek"\n',
+        ":6: channels.deepseek.fallback: leads in a circle: deepseek → qwen → deepseek; remove one",
+    ),
+    "a fallback to itself": (CHANNEL + 'fallback = "deepseek"\n', ":6: channels.deepseek.fallback: leads in a circle"),
     "a date in extra": (CHANNEL + "extra = { since = 2026-01-01 }\n", "extra.since: holds a date"),
 }
 

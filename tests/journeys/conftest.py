@@ -12,6 +12,7 @@ from tests.installation import Installation, opened
 
 HERE = Path(__file__).parent
 CHANNELS = HERE / "channels.toml"
+SANDBOX = HERE / "sandbox.toml"
 FIGURES = pytest.StashKey[list[str]]()
 
 Installing = Callable[..., AbstractAsyncContextManager[Installation]]
@@ -24,12 +25,12 @@ def installing(tmp_path: Path) -> Installing:
 
     @asynccontextmanager
     async def install(
-        *, worker: bool = True, api: bool = True, channels: Path = CHANNELS
+        *, worker: bool = True, api: bool = True, channels: Path = CHANNELS, sandbox: Path = SANDBOX
     ) -> AsyncIterator[Installation]:
         parts = Parts(
             home=tmp_path,
             channels=channels,
-            sandbox=HERE / "sandbox.toml",
+            sandbox=sandbox,
             worker=worker,
             api=api,
             env=simulated.ENVIRONMENT,

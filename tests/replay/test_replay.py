@@ -6,14 +6,13 @@ import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import NondeterminismError
 
 from tests.replay.hasty import HastyArticle
 from tests.replay.record import FOLDER, SCENARIOS
-from worker import PURE
 from workflows.article import ArticleWorkflow
 from workflows.campaign import CampaignWorkflow
+from workflows.correction import CorrectionWorkflow
 
 HISTORIES = sorted(FOLDER.glob("*.json"))
 
@@ -31,9 +30,8 @@ def test_every_scenario_was_recorded_and_some_have_a_second_run() -> None:
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
 async def test_a_recorded_run_is_taken_up_by_todays_code(path: Path) -> None:
     replayer = Replayer(
-        workflows=[ArticleWorkflow, CampaignWorkflow],
+        workflows=[ArticleWorkflow, CampaignWorkflow, CorrectionWorkflow],
         data_converter=pydantic_data_converter,
-        workflow_runner=SandboxedWorkflowRunner(SandboxRestrictions.default.with_passthrough_modules(*PURE)),
     )
     await replayer.replay_workflow(history(path))
 

@@ -1,4 +1,4 @@
-"""Callbacks of sites: genuine, doubled, forged, too old, too large, unknown."""
+"""Callbacks of sites: genuine, doubled, early, late, out of order, forged, too old, too large, unknown."""
 
 import json
 from collections.abc import AsyncIterator
@@ -8,15 +8,17 @@ import httpx
 import pytest
 
 from citeloop.channels.signing import signed_headers
+from citeloop.models.plan import State
 from citeloop.models.request import KeywordLine
+from citeloop.models.work import PublicationState
 from citeloop.store.database import Database
-from citeloop.store.repositories import callbacks, publications
+from citeloop.store.repositories import articles, callbacks, publications
 from citeloop.store.repositories.publications import Publication
 from citeloop.store.repositories.tenants import TenantRow
 from starter import files, simulated
 from starter.commands import Commands
 from starter.stack import Stack
-from tests.starter.test_steering import BRAND_FILE, client, commands, database, human, tenant
+from tests.starter.test_steering import BRAND_FILE, client, commands, database, human, tenant, until
 
 __all__ = ["client", "commands", "database", "tenant"]
 SECRET = simulated.ENVIRONMENT["SANDBOX_HOOK_SECRET"]
@@ -47,9 +49,15 @@ async def publication(commands: Commands, database: Database, tenant: TenantRow)
 
 
 async def post(
-    http: httpx.AsyncClient, token: str, *, secret: str = SECRET, body: bytes = BODY, at: datetime | None = None
+    http: httpx.AsyncClient,
+    token: str,
+    *,
+    secret: str = SECRET,
+    body: bytes = BODY,
+    at: datetime | None = None,
+    event_id: str = "msg_1",
 ) -> int:
-    headers = signed_headers(secret, "msg_1", at or datetime.now(UTC), body)
+    headers = signed_headers(secret, event_id, at or datetime.now(UTC), body)
     return (await http.post(f"/v1/callbacks/{token}", content=body, headers=headers)).status_code
 
 
@@ -94,3 +102,69 @@ async def test_a_signed_body_that_is_no_event_is_refused(http: httpx.AsyncClient
 async def test_the_api_is_healthy_and_ready(http: httpx.AsyncClient) -> None:
     assert (await http.get("/healthz")).json() == {"status": "ok"}
     assert (await http.get("/readyz")).json() == {"status": "ready"}
+
+
+async def test_a_callback_to_an_article_that_has_ended_is_still_in_the_record(
+    http: httpx.AsyncClient, publication: Publication, database: Database, tenant: TenantRow, commands: Commands
+) -> None:
+    """Parked, then given up: the site confirms weeks later."""
+    await commands.cancel(publication.article_id, "given up")
+    await until(commands, publication.article_id, State.CANCELLED)
+    async with database.tenant(tenant.id) as scope:
+        await publications.advance(
+            scope, publication.id, expected={PublicationState.RESERVED}, to=PublicationState.PARKED, reason="no answer"
+        )
+    assert [await post(http, publication.token) for _ in range(2)] == [200, 200]
+    async with database.tenant(tenant.id) as scope:
+        row = await publications.get(scope, publication.article_id, "hook")
+        told = [event for event in await articles.events(scope, publication.article_id) if event.kind == "callback"]
+        assert await callbacks.pending(scope, publication.id) == []
+    assert row is not None
+    assert (row.state, row.url, row.remote_id) == (PublicationState.PUBLISHED, "http://site/7", "7")
+    assert [event.detail for event in told] == ["hook has called back: published http://site/7"]
+
+
+@pytest.mark.parametrize("state", [PublicationState.SENDING, PublicationState.UNKNOWN, PublicationState.RESERVED])
+async def test_a_callback_before_the_send_has_returned_confirms(
+    http: httpx.AsyncClient, publication: Publication, database: Database, tenant: TenantRow, state: PublicationState
+) -> None:
+    async with database.tenant(tenant.id) as scope:
+        await publications.advance(scope, publication.id, expected={PublicationState.RESERVED}, to=state)
+    assert await post(http, publication.token) == 200
+    async with database.tenant(tenant.id) as scope:
+        row = await publications.get(scope, publication.article_id, "hook")
+    assert row is not None
+    assert row.state is PublicationState.PUBLISHED
+
+
+async def test_events_out_of_order_move_a_page_once_and_never_back(
+    http: httpx.AsyncClient, publication: Publication, database: Database, tenant: TenantRow
+) -> None:
+    """A newer word about something else comes first; an older repeat of the confirmation comes last."""
+    other = BODY.replace(b"article.published", b"article.seen")
+    assert await post(http, publication.token, body=other, event_id="msg_2") == 200
+    assert await post(http, publication.token) == 200
+    moved = BODY.replace(b"http://site/7", b"http://elsewhere/")
+    assert await post(http, publication.token, body=moved, event_id="msg_0") == 200
+    async with database.tenant(tenant.id) as scope:
+        row = await publications.get(scope, publication.article_id, "hook")
+    assert row is not None
+    assert (row.state, row.url) == (PublicationState.PUBLISHED, "http://site/7")
+
+
+async def test_a_callback_never_brings_a_withdrawn_page_back(
+    http: httpx.AsyncClient, publication: Publication, database: Database, tenant: TenantRow
+) -> None:
+    async with database.tenant(tenant.id) as scope:
+        await publications.advance(
+            scope, publication.id, expected={PublicationState.RESERVED}, to=PublicationState.WITHDRAWN
+        )
+    assert await post(http, publication.token) == 200
+    async with database.tenant(tenant.id) as scope:
+        row = await publications.get(scope, publication.article_id, "hook")
+    assert row is not None
+    assert row.state is PublicationState.WITHDRAWN
+
+
+async def test_a_word_that_postgres_cannot_keep_is_refused(http: httpx.AsyncClient, publication: Publication) -> None:
+    assert await post(http, publication.token, body=BODY.replace(b"site/7", b"site\\u0000")) == 422

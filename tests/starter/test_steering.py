@@ -97,13 +97,25 @@ async def test_an_article_is_sent_back_and_approved_by_cli_and_ends_measured(sta
     assert (article.state, article.round, article.done) == (State.MEASURED, 1, tuple(Stage))
 
 
-async def test_a_script_pauses_before_the_next_stage_and_resumes(commands: Commands) -> None:
-    article_id = await submit(commands, "steered by script", stages=(Stage.GENERATE, Stage.REWRITE))
-    await commands.pause(article_id, "wait")
-    held = await until(commands, article_id, State.PAUSED, State.DONE)
-    assert (held.state, held.hold) == (State.PAUSED, "wait")
-    await commands.resume(article_id)
-    assert (await until(commands, article_id, State.DONE)).done == (Stage.GENERATE, Stage.REWRITE)
+async def test_a_pause_during_review_holds_before_the_next_stage(stack: Stack, commands: Commands) -> None:
+    article_id = await submit(commands, "paused in review")
+    await until(commands, article_id, State.REVIEW)
+    await cli(stack, "pause", article_id, "--reason", "wait")
+    await commands.decide(article_id, Action.APPROVE)
+    held = await until(commands, article_id, State.PAUSED, State.PUBLISHED)
+    assert (held.state, held.hold, held.stage, held.urls) == (State.PAUSED, "wait", Stage.PUBLISH, ())
+    await cli(stack, "resume", article_id)
+    assert (await until(commands, article_id, State.MEASURED)).done == tuple(Stage)
+
+
+async def test_a_cancel_during_review_ends_the_article_and_nothing_is_published(
+    stack: Stack, commands: Commands
+) -> None:
+    article_id = await submit(commands, "cancelled in review")
+    await until(commands, article_id, State.REVIEW)
+    await cli(stack, "cancel", article_id, "--reason", "wrong product")
+    ended = await until(commands, article_id, State.CANCELLED)
+    assert (ended.reason, ended.urls) == ("wrong product", ())
 
 
 async def test_plain_signals_without_arguments_steer_too(client: Client, tenant: TenantRow, commands: Commands) -> None:

@@ -244,11 +244,14 @@ async def test_neighbours_latest_rewrites_are_compared(database: Database, tenan
         _, (mine, other, silent) = await one_campaign(scope, 3)
         stranger = await one_article(scope)
         for article, body in ((mine, "mine"), (other, "old"), (stranger, "stranger")):
-            await drafts.add(scope, article.article_id, draft(body), body)
+            await drafts.add(scope, article.article_id, draft(body), body, sketch=(1,))
         await drafts.add(scope, silent.article_id, draft("raw", stage=Stage.GENERATE), "raw")
-        await drafts.add(scope, other.article_id, draft("new", round_=1), "new")
-        found = await drafts.of_others(scope, mine.article_id)
-    assert found == [(other.article_id, "new")]
+        new = draft("new", round_=1)
+        await drafts.add(scope, other.article_id, new, "new", sketch=(2, 2**63 - 1))
+        found = await drafts.sketches_of_others(scope, mine.article_id)
+        bodies = await drafts.bodies(scope, list(found))
+    assert found == {new.id: (2, 2**63 - 1)}
+    assert bodies == ["new"]
 
 
 async def test_the_first_decision_counts_and_every_one_is_on_record(database: Database, tenant: TenantRow) -> None:
@@ -355,3 +358,29 @@ async def test_the_sweeper_finds_what_was_never_started(database: Database, tena
     assert lone == [(tenant.id, lost.article_id)]
     assert waiting == [(tenant.id, campaign_id)]
     assert young == []
+
+
+async def test_a_stage_that_begins_tells_which_stages_are_over(database: Database, tenant: TenantRow) -> None:
+    """Long before the workflow's first note; a note that comes later knows more."""
+    async with database.tenant(tenant.id) as scope:
+        plan = await one_article(scope)
+        rewriting = step(plan).model_copy(update={"stage": Stage.REWRITE, "done": (Stage.GENERATE,)})
+        await articles.enter(scope, rewriting, channel="deepseek", attempt=1)
+        entered = await articles.find(scope, plan.article_id)
+        done = (Stage.GENERATE, Stage.REWRITE)
+        await articles.note(scope, plan.article_id, Progress(state=State.REVIEW, stage=Stage.REVIEW, done=done))
+        noted = await articles.find(scope, plan.article_id)
+    assert entered is not None
+    assert noted is not None
+    assert (entered.done, noted.done) == ((Stage.GENERATE,), done)
+
+
+async def test_a_scheduled_article_is_outside_the_window_and_not_produced(
+    database: Database, tenant: TenantRow
+) -> None:
+    async with database.tenant(tenant.id) as scope:
+        campaign_id, (plan, *_) = await one_campaign(scope, 2)
+        await articles.started(scope, plan.article_id, "run")
+        await articles.note(scope, plan.article_id, Progress(state=State.SCHEDULED, stage=Stage.PUBLISH))
+        counted = await articles.census(scope, campaign_id)
+    assert (counted.active, counted.scheduled, counted.open) == (0, 1, 1)

@@ -11,7 +11,7 @@ from citeloop.store.tables import METADATA
 from starter.embedded.postgres import EmbeddedPostgres
 from tests.store.material import one_article
 
-FLEET_WIDE = {"channels", "channel_counts", "sites"}
+FLEET_WIDE = {"channels", "channel_counts", "channel_days", "channel_stretches", "channel_takings", "sites"}
 COUNT = text("SELECT count(*) FROM articles")
 
 

@@ -1,6 +1,7 @@
 """Requests become plans, or one line that says what to change."""
 
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
@@ -104,6 +105,19 @@ def test_first_choices_follow_the_rates_and_the_others_stand_by() -> None:
     assert all(len(set(firsts[i : i + 4])) == 3 for i in range(96))
 
 
+def test_fallbacks_follow_the_channels_that_were_chosen() -> None:
+    first, second, third, *others = CATALOG.channels
+    chained = (
+        first.model_copy(update={"fallback": "doubao"}),
+        second.model_copy(update={"fallback": "qwen"}),
+        third.model_copy(update={"fallback": "paint"}),
+    )
+    _, (plan,) = made(
+        "graphs", catalog=CATALOG.model_copy(update={"channels": (*chained, *others)}), writers=("deepseek",)
+    )
+    assert [route.name for route in plan.routes[Stage.GENERATE]] == ["deepseek", "doubao", "qwen"]
+
+
 def test_single_articles_do_not_all_go_to_one_writer() -> None:
     firsts = {made(f"keyword {i}")[1][0].routes[Stage.GENERATE][0].name for i in range(30)}
     assert firsts == {"deepseek", "doubao", "qwen"}
@@ -191,3 +205,36 @@ def test_a_record_that_cannot_be_read_is_explained_in_one_line() -> None:
     assert why({"keywords": [{"keyword": "k"}]}) == "name: is missing; add it"
     assert "is no known field" in why({"name": "c", "keywords": [{"keyword": "k"}], "writer": []})
     assert "is empty" in why({"name": "c", "keywords": [{"keyword": "  "}]})
+
+
+NOON = datetime(2026, 12, 24, 12, tzinfo=UTC)
+
+
+def test_articles_drip_out_from_the_time_that_was_asked_for() -> None:
+    request = CampaignRequest(
+        name="drip",
+        keywords=tuple(KeywordLine(keyword=f"k{n}") for n in range(3)),
+        publish_at=NOON,
+        publish_every=timedelta(hours=2),
+    )
+    _, plans = build(request, CATALOG, BRAND, tenant_id="t", brand_id="b", campaign_id="c")
+    assert [plan.publish_at for plan in plans] == [NOON + n * timedelta(hours=2) for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"publish_every": timedelta(hours=1)}, "publish_every without publish_at; say from when"),
+        ({"publish_at": NOON.replace(year=2150)}, "publishes after the year 2099; choose an earlier publish_at"),
+        (
+            {"publish_at": NOON.replace(year=9999), "publish_every": timedelta(days=365)},
+            "publishes after the year 2099",
+        ),
+        ({"publish_at": datetime(2026, 12, 24)}, "publish_at: Input should have timezone info"),  # noqa: DTZ001
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused_with_its_remedy(given: dict[str, object], words: str) -> None:
+    fields: dict[str, object] = {"name": "drip", "keywords": [{"keyword": "k"}], **given}
+    with pytest.raises(ValidationError) as refused:
+        CampaignRequest.model_validate(fields)
+    assert words in str(explained(refused.value))

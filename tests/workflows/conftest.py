@@ -19,6 +19,7 @@ from citeloop.models.work import Ended
 from tests.workflows.world import QUEUES, World, plan
 from workflows.article import ArticleWorkflow
 from workflows.campaign import CampaignWorkflow
+from workflows.correction import CorrectionWorkflow
 from workflows.orders import ArticleOrder
 from workflows.steering import CAMPAIGN, CHANNEL, PRIORITY, STAGE, STATE, TENANT
 
@@ -67,20 +68,30 @@ class Theatre:
     world: World
 
     @property
+    def _own(self) -> int:
+        return id(self.world)
+
+    @property
     def last_id(self) -> str:
         """The id under which `start` starts the default article."""
-        return f"article/t1/a1/{id(self.world)}"
+        return f"article/t1/a1/{self._own}"
 
     @property
     def client(self) -> Client:
         return self.env.client
 
-    async def start(self, wanted: Plan | None = None, **order: Any) -> WorkflowHandle[ArticleWorkflow, Ended]:
+    async def start(
+        self,
+        wanted: Plan | None = None,
+        *,
+        workflow_id: str | None = None,
+        **order: Any,
+    ) -> WorkflowHandle[ArticleWorkflow, Ended]:
         wanted = wanted or plan()
         return await self.client.start_workflow(
             ArticleWorkflow.run,
             ArticleOrder(plan=wanted, **order),
-            id=f"article/{wanted.tenant_id}/{wanted.article_id}/{id(self.world)}",
+            id=workflow_id or f"article/{wanted.tenant_id}/{wanted.article_id}/{self._own}",
             task_queue=QUEUES[0],
         )
 
@@ -94,7 +105,7 @@ async def _theatre(env: WorkflowEnvironment) -> AsyncIterator[Theatre]:
                 Worker(
                     env.client,
                     task_queue=queue,
-                    workflows=[ArticleWorkflow, CampaignWorkflow] if queue == QUEUES[0] else [],
+                    workflows=[ArticleWorkflow, CampaignWorkflow, CorrectionWorkflow] if queue == QUEUES[0] else [],
                     activities=world.activities(),
                     disable_eager_activity_execution=True,
                 )

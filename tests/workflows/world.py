@@ -19,6 +19,7 @@ from citeloop.models.work import (
     Outcome,
     Picture,
     PublicationState,
+    Reading,
     Receipt,
     Sampled,
     SampleStatus,
@@ -34,8 +35,12 @@ from workflows.stages import (
     CampaignRef,
     Census,
     DecisionNote,
+    Errand,
+    GivenUp,
     Note,
     Page,
+    PageQuery,
+    PageRef,
     SamplePage,
     SampleQuery,
 )
@@ -77,6 +82,8 @@ class World(
     stages.Illustrating,
     stages.Reviewing,
     stages.Publishing,
+    stages.Inspecting,
+    stages.Correcting,
     stages.Monitoring,
     stages.Bookkeeping,
 ):
@@ -95,6 +102,7 @@ class World(
         self.began = asyncio.Event()
         self.articles: list[str] = []
         self.baseline = True
+        self.errands: list[Errand] = []
 
     async def _enter(self, name: str, step: Any) -> Any:
         self.calls[name] += 1
@@ -145,6 +153,26 @@ class World(
     @activity.defn(name="publishing.inbox")
     async def inbox(self, step: Step) -> Receipt:
         return await self._enter("inbox", step) or receipt(step, PublicationState.PUBLISHED)
+
+    @activity.defn(name="inspecting.page")
+    async def page(self, query: PageQuery) -> Reading:
+        return await self._enter("page", query) or Reading(url="", readable=True, checked_at=datetime.now(UTC))
+
+    @activity.defn(name="correcting.next")
+    async def next(self, page: PageRef) -> Errand | None:
+        await self._enter("next", page)
+        return self.errands.pop(0) if self.errands else None
+
+    @activity.defn(name="correcting.carry_out")
+    async def carry_out(self, errand: Errand) -> Receipt:
+        state = PublicationState.WITHDRAWN if errand.draft_id is None else PublicationState.PUBLISHED
+        return await self._enter("carry_out", errand) or Receipt(
+            publication_id="pub", site=errand.page.site, state=state
+        )
+
+    @activity.defn(name="correcting.give_up")
+    async def give_up(self, given_up: GivenUp) -> None:
+        await self._enter("give_up", given_up)
 
     @activity.defn(name="monitoring.sample")
     async def sample(self, step: SampleStep) -> Sampled | Held | Waiting:

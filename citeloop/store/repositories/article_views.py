@@ -17,9 +17,12 @@ from citeloop.store.errors import NotFound
 _VIEW = """
 SELECT a.id, a.campaign_id, a.manifest_id, a.keyword, a.locale, a.kind, a.priority, a.state, a.stage, a.round,
        a.channel, a.writer, a.attempts, a.faults, a.reason, a.hold, a.measurement, a.cost_micros, a.cost_currency,
-       a.run_id, a.submitted_at, a.started_at, a.updated_at, a.ended_at, a.progress->'done' AS done, p.urls
+       a.run_id, a.submitted_at, a.started_at, a.updated_at, a.ended_at,
+       coalesce(a.done, a.progress->'done') AS done, p.urls, p.warnings
 FROM articles a LEFT JOIN LATERAL (
-  SELECT json_agg(json_build_array(site, url, state) ORDER BY site) AS urls
+  SELECT json_agg(json_build_array(site, url, state) ORDER BY site) AS urls,
+         json_agg(site || ': ' || (reading->'problems'->>0) ORDER BY site)
+           FILTER (WHERE state = 'published' AND reading->>'readable' = 'false') AS warnings
   FROM publications WHERE tenant_id = a.tenant_id AND article_id = a.id) p ON true
 WHERE a.tenant_id = :tenant
 """
@@ -52,7 +55,8 @@ WHERE tenant_id = :tenant AND article_id = :id AND seq > :after ORDER BY seq LIM
 _CENSUS = text("""
 SELECT count(*) FILTER (WHERE started_at IS NULL) AS waiting,
        count(*) FILTER (WHERE started_at IS NOT NULL AND state IN ('submitted', 'running', 'paused')) AS active,
-       count(*) FILTER (WHERE started_at IS NOT NULL) AS open
+       count(*) FILTER (WHERE started_at IS NOT NULL) AS open,
+       count(*) FILTER (WHERE state = 'scheduled') AS scheduled
 FROM articles WHERE tenant_id = :tenant AND campaign_id = :campaign AND ended_at IS NULL
 """)
 _LEAST_PREFIX = 4
@@ -79,6 +83,8 @@ class ArticleView(Record):
     hold: str | None
     urls: tuple[tuple[str, str, PublicationState], ...]
     """(site, url, state) of every publication; the url is empty until the site has told it."""
+    warnings: tuple[str, ...] = ()
+    """`site: why`, for each page that answer engines cannot read: monitoring it would be pointless."""
     measurement: Measurement | None
     cost: Money
     run_id: str | None
@@ -93,7 +99,7 @@ class EventView(Record):
     seq: int
     at: datetime
     kind: str
-    """enter, note, hold, let_go, retry, decision or decision_ignored."""
+    """enter, note, hold, let_go, retry, decision, decision_ignored, callback or correction."""
     stage: str
     state: str
     detail: str
@@ -108,6 +114,8 @@ class Census(Record):
     """Started, and neither produced nor waiting for a person."""
     open: int
     """Started."""
+    scheduled: int
+    """Approved, and waiting for their time."""
 
 
 async def get(scope: Scope, article_id: str) -> ArticleView | None:
@@ -186,6 +194,6 @@ async def _ids(scope: Scope, statement: TextClause, text_: str) -> list[str]:
 def _view(row: Row[Any]) -> ArticleView:
     values = row._asdict()
     cost = Money(micros=values.pop("cost_micros"), currency=values.pop("cost_currency"))
-    for empty in ("urls", "done"):
+    for empty in ("urls", "done", "warnings"):
         values[empty] = values[empty] or ()
     return ArticleView.model_validate({**values, "cost": cost})

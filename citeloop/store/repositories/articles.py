@@ -1,5 +1,6 @@
 """Articles: submitted once, moved by their workflow, held and ordered by people."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,6 +48,7 @@ __all__ = [
     "startable",
     "started",
     "submit",
+    "told",
 ]
 
 _SUBMIT = text("""
@@ -68,7 +70,7 @@ WITH was AS (
 entered AS (
   UPDATE articles a SET
     state = 'running', stage = :stage, round = :round, channel = :channel, reason = '',
-    attempts = a.attempts + :calls, started_at = coalesce(a.started_at, clock_timestamp()),
+    done = CAST(:done AS json), attempts = a.attempts + :calls, started_at = coalesce(a.started_at, clock_timestamp()),
     updated_at = clock_timestamp()
   WHERE a.tenant_id = :tenant AND a.id = :id AND a.ended_at IS NULL RETURNING a.id)
 INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
@@ -84,13 +86,18 @@ noted AS (
     channel = CASE WHEN CAST(:channel AS varchar) = '' THEN a.channel ELSE :channel END,
     priority = CASE WHEN coalesce(a.progress->>'priority', a.plan->>'priority')::integer <> :priority
       THEN :priority ELSE a.priority END,
-    progress = CAST(:progress AS json), updated_at = clock_timestamp(),
+    progress = CAST(:progress AS json), done = CAST(:progress AS json)->'done', updated_at = clock_timestamp(),
     ended_at = CASE WHEN :ended THEN coalesce(a.ended_at, clock_timestamp()) END
   WHERE a.tenant_id = :tenant AND a.id = :id)
 INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
 SELECT :tenant, :id, 'note', :stage, :state, :reason FROM was
 WHERE (was.state, was.stage, was.reason)
   IS DISTINCT FROM (CAST(:state AS varchar), CAST(:stage AS varchar), CAST(:reason AS varchar))
+""")
+_TOLD = text("""
+INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
+SELECT tenant_id, id, CAST(:kind AS varchar), stage, state, CAST(:detail AS varchar)
+FROM articles WHERE tenant_id = :tenant AND id = :id
 """)
 _PROGRESS = text("SELECT progress::text FROM articles WHERE tenant_id = :tenant AND id = :id")
 _MEASURED = text(
@@ -194,6 +201,7 @@ async def enter(scope: Scope, step: Step, *, channel: str, attempt: int) -> None
         "calls": 0 if channel in _OWN_HANDS else 1,
         "attempt": attempt,
         "detail": f"by {channel}",
+        "done": json.dumps(step.done),
     }
     await scope.sql.execute(_ENTER, values)
 
@@ -211,6 +219,11 @@ async def note(scope: Scope, article_id: str, progress: Progress) -> None:
         "ended": progress.state.ended,
     }
     await scope.sql.execute(_NOTE, values)
+
+
+async def told(scope: Scope, article_id: str, kind: str, detail: str) -> None:
+    """An event that changes nothing about where the article stands."""
+    await scope.sql.execute(_TOLD, {"tenant": scope.tenant_id, "id": article_id, "kind": kind, "detail": detail})
 
 
 async def saved_progress(scope: Scope, article_id: str) -> Progress | None:

@@ -4,7 +4,9 @@ from pydantic import AwareDatetime
 from sqlalchemy import text
 
 from citeloop.models.record import Record
+from citeloop.models.work import PublicationState
 from citeloop.store.database import OperatorScope, Scope
+from citeloop.store.repositories import publications
 
 _RESERVATION = text("SELECT tenant_id, publication_id, article_id, site FROM citeloop_reservation(:token)")
 _ENTER = text("SELECT set_config('citeloop.tenant', :tenant, true)")
@@ -27,6 +29,11 @@ _DELIVER = text(
     "UPDATE callbacks SET delivered_at = now() "
     "WHERE tenant_id = :tenant AND publication_id = :publication AND delivered_at IS NULL"
 )
+
+
+PUBLISHED = "article.published"
+"""The one event that moves a publication; others are kept and change nothing."""
+_MAY_STAND = frozenset(PublicationState) - {PublicationState.PUBLISHED, PublicationState.WITHDRAWN}
 
 
 class Inbound(Record):
@@ -72,6 +79,28 @@ async def pending(scope: Scope, publication_id: str) -> list[Inbound]:
     await scope.sql.execute(_LOCK, values)
     rows = await scope.sql.execute(_PENDING, values)
     return [Inbound.model_validate(row._asdict()) for row in rows]
+
+
+async def apply(scope: Scope, publication_id: str) -> bool:
+    """What the site has said, on the publication's row; whether it has become published by that.
+
+    A genuine word counts in every state and however late it comes: early ones arrive before the send has
+    returned, late ones after the article was parked, or found absent. It never moves a page that stands or was
+    withdrawn. Whether a workflow has taken it is not told here: see `delivered`.
+    """
+    moved = False
+    for event in await pending(scope, publication_id):
+        if event.type == PUBLISHED:
+            moved |= await publications.advance(
+                scope,
+                publication_id,
+                expected=_MAY_STAND,
+                to=PublicationState.PUBLISHED,
+                remote_id=event.remote_id,
+                url=event.url,
+                reason="",
+            )
+    return moved
 
 
 async def delivered(scope: Scope, publication_id: str) -> None:

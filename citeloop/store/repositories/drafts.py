@@ -13,26 +13,33 @@ from citeloop.store.errors import NotFound
 _COLUMNS = "SELECT id, digest, stage, round, channel, title, chars, body FROM drafts "
 _ADD = text("""
 WITH added AS (
-  INSERT INTO drafts (tenant_id, id, article_id, digest, stage, round, channel, title, chars, body)
-  VALUES (:tenant, :id, :article, :digest, :stage, :round, :channel, :title, :chars, :body)
+  INSERT INTO drafts (tenant_id, id, article_id, digest, stage, round, channel, title, chars, body, sketch)
+  VALUES (:tenant, :id, :article, :digest, :stage, :round, :channel, :title, :chars, :body,
+    CAST(:sketch AS bigint[]))
   ON CONFLICT DO NOTHING RETURNING channel)
 UPDATE articles SET writer = added.channel FROM added WHERE tenant_id = :tenant AND id = :article
 """)
 _GET = text(_COLUMNS + "WHERE tenant_id = :tenant AND id = :id")
+_BY_DIGEST = text(
+    _COLUMNS + "WHERE tenant_id = :tenant AND article_id = :article AND digest = :digest "
+    "ORDER BY created_at DESC LIMIT 1"
+)
+_ARTICLE_OF = text("SELECT article_id FROM drafts WHERE tenant_id = :tenant AND id = :id")
 _LATEST = text(
     _COLUMNS + "WHERE tenant_id = :tenant AND article_id = :article ORDER BY created_at DESC, round DESC LIMIT 1"
 )
 _OTHERS = text("""
-SELECT d.article_id, d.body FROM articles mine
+SELECT d.id, d.sketch FROM articles mine
 JOIN articles other ON other.tenant_id = mine.tenant_id AND other.id <> mine.id
  AND other.campaign_id IS NOT DISTINCT FROM mine.campaign_id AND other.brand_id = mine.brand_id
 JOIN LATERAL (
-  SELECT article_id, body, created_at FROM drafts
+  SELECT id, sketch, created_at FROM drafts
   WHERE tenant_id = other.tenant_id AND article_id = other.id AND stage = 'rewrite'
   ORDER BY created_at DESC LIMIT 1) d ON true
 WHERE mine.tenant_id = :tenant AND mine.id = :article
 ORDER BY d.created_at DESC LIMIT :limit
 """)
+_BODIES = text("SELECT body FROM drafts WHERE tenant_id = :tenant AND id = ANY(CAST(:ids AS varchar[]))")
 
 
 class StoredDraft(Record):
@@ -40,10 +47,13 @@ class StoredDraft(Record):
     body: str
 
 
-async def add(scope: Scope, article_id: str, draft: Draft, body: str) -> None:
-    """Kept once by its id; the article remembers who wrote it."""
-    values = draft.model_dump(exclude={"kind"})
-    await scope.sql.execute(_ADD, {"tenant": scope.tenant_id, "article": article_id, "body": body, **values})
+async def add(scope: Scope, article_id: str, draft: Draft, body: str, *, sketch: tuple[int, ...] = ()) -> None:
+    """Kept once by its id; the article remembers who wrote it.
+
+    sketch: by which later drafts are compared with this one (`rules.duplicates`).
+    """
+    values = {**draft.model_dump(exclude={"kind"}), "body": body, "sketch": list(sketch)}
+    await scope.sql.execute(_ADD, {"tenant": scope.tenant_id, "article": article_id, **values})
 
 
 async def get(scope: Scope, draft_id: str) -> StoredDraft:
@@ -53,18 +63,36 @@ async def get(scope: Scope, draft_id: str) -> StoredDraft:
     return _stored(row)
 
 
+async def by_digest(scope: Scope, article_id: str, digest: str) -> StoredDraft | None:
+    """The newest draft of the article with this very text."""
+    values = {"tenant": scope.tenant_id, "article": article_id, "digest": digest}
+    row = (await scope.sql.execute(_BY_DIGEST, values)).one_or_none()
+    return _stored(row) if row is not None else None
+
+
+async def article_of(scope: Scope, draft_id: str) -> str | None:
+    """Whose draft it is."""
+    values = {"tenant": scope.tenant_id, "id": draft_id}
+    found: str | None = (await scope.sql.execute(_ARTICLE_OF, values)).scalar_one_or_none()
+    return found
+
+
 async def latest(scope: Scope, article_id: str) -> StoredDraft | None:
     row = (await scope.sql.execute(_LATEST, {"tenant": scope.tenant_id, "article": article_id})).one_or_none()
     return _stored(row) if row is not None else None
 
 
-async def of_others(scope: Scope, article_id: str, limit: int = 500) -> list[tuple[str, str]]:
-    """(article id, body) of the latest rewrites of its neighbours: same campaign, same brand revision."""
+async def sketches_of_others(scope: Scope, article_id: str, limit: int = 2000) -> dict[str, tuple[int, ...]]:
+    """By draft id, of the latest rewrites of its neighbours: same campaign, same brand revision."""
     values = {"tenant": scope.tenant_id, "article": article_id, "limit": limit}
-    return [(row.article_id, row.body) for row in await scope.sql.execute(_OTHERS, values)]
+    return {row.id: tuple(row.sketch) for row in await scope.sql.execute(_OTHERS, values)}
 
 
-digests_of_others = of_others
+async def bodies(scope: Scope, draft_ids: list[str]) -> list[str]:
+    if not draft_ids:
+        return []
+    found = await scope.sql.execute(_BODIES, {"tenant": scope.tenant_id, "ids": draft_ids})
+    return [row.body for row in found]
 
 
 def _stored(row: Row[Any]) -> StoredDraft:

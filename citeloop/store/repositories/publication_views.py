@@ -5,11 +5,11 @@ from datetime import datetime
 from sqlalchemy import text
 
 from citeloop.models.record import Record
-from citeloop.models.work import PublicationState
+from citeloop.models.work import PublicationState, Reading
 from citeloop.store.database import Scope
 
 _LIST = text("""
-SELECT p.id, p.article_id, a.campaign_id, a.keyword, p.site, p.kind, p.state, p.url, p.reason, p.sent_at,
+SELECT p.id, p.article_id, a.campaign_id, a.keyword, p.site, p.kind, p.state, p.url, p.reason, p.reading, p.sent_at,
        p.created_at, p.updated_at
 FROM publications p JOIN articles a ON a.tenant_id = p.tenant_id AND a.id = p.article_id
 WHERE p.tenant_id = :tenant
@@ -34,6 +34,8 @@ class PublicationView(Record):
     url: str
     """Empty until the site has told it."""
     reason: str
+    reading: Reading | None
+    """What an answer engine would find there; null: not looked at yet."""
     sent_at: datetime | None
     created_at: datetime
     updated_at: datetime

@@ -11,16 +11,16 @@ from sqlalchemy import Row, text
 
 from citeloop.models import ids
 from citeloop.models.record import Record
-from citeloop.models.work import PublicationState
+from citeloop.models.work import PublicationState, Reading
 from citeloop.store.database import Scope
 
 _COLUMNS = (
     "id, article_id, site, kind, state, marker, digest, token, remote_id, url, reason, look_ups, sent_at, "
-    "updated_at, deadline"
+    "updated_at, deadline, slug"
 )
 _RESERVE = text("""
-INSERT INTO publications (tenant_id, id, article_id, site, kind, state, marker, digest, token)
-VALUES (:tenant, :id, :article, :site, :kind, 'reserved', :marker, :digest, :token)
+INSERT INTO publications (tenant_id, id, article_id, site, kind, state, marker, digest, token, slug)
+VALUES (:tenant, :id, :article, :site, :kind, 'reserved', :marker, :digest, :token, :slug)
 ON CONFLICT (tenant_id, article_id, site) DO NOTHING
 """)
 _GET = text(f"SELECT {_COLUMNS} FROM publications WHERE tenant_id = :tenant AND article_id = :article AND site = :site")
@@ -35,10 +35,15 @@ UPDATE publications SET
   reason = CASE WHEN :has_reason THEN CAST(:reason AS varchar) ELSE reason END,
   look_ups = CASE WHEN :has_look_ups THEN CAST(:look_ups AS integer) ELSE look_ups END,
   sent_at = CASE WHEN :has_sent_at THEN CAST(:sent_at AS timestamptz) ELSE sent_at END,
-  deadline = CASE WHEN :has_deadline THEN CAST(:deadline AS timestamptz) ELSE deadline END
+  deadline = CASE WHEN :has_deadline THEN CAST(:deadline AS timestamptz) ELSE deadline END,
+  digest = CASE WHEN :has_digest THEN CAST(:digest AS varchar) ELSE digest END
 WHERE tenant_id = :tenant AND id = :id AND state = ANY(CAST(:expected AS varchar[]))
 """)
-_FIELDS = ("remote_id", "url", "reason", "look_ups", "sent_at", "deadline")
+_READ = text(
+    "UPDATE publications SET reading = CAST(:reading AS json), updated_at = clock_timestamp() "
+    "WHERE tenant_id = :tenant AND id = :id"
+)
+_FIELDS = ("remote_id", "url", "reason", "look_ups", "sent_at", "deadline", "digest")
 
 
 class Publication(Record):
@@ -57,6 +62,8 @@ class Publication(Record):
     sent_at: datetime | None
     updated_at: datetime
     deadline: datetime | None
+    slug: str
+    """The one it was first reserved with; empty in rows that are older than this column."""
 
 
 class Fields(TypedDict, total=False):
@@ -68,9 +75,13 @@ class Fields(TypedDict, total=False):
     look_ups: int
     sent_at: datetime | None
     deadline: datetime | None
+    digest: str
+    """Of the text that stands there now."""
 
 
-async def reserve(scope: Scope, *, article_id: str, site: str, kind: str, marker: str, digest: str) -> Publication:
+async def reserve(
+    scope: Scope, *, article_id: str, site: str, kind: str, marker: str, digest: str, slug: str = ""
+) -> Publication:
     """The row of this article on this site: made now, or as it stands."""
     values = {
         "tenant": scope.tenant_id,
@@ -81,6 +92,7 @@ async def reserve(scope: Scope, *, article_id: str, site: str, kind: str, marker
         "marker": marker,
         "digest": digest,
         "token": secrets.token_urlsafe(24),
+        "slug": slug,
     }
     await scope.sql.execute(_RESERVE, values)
     reserved = await get(scope, article_id, site)
@@ -114,6 +126,12 @@ async def advance(
         values[name] = fields.get(name)
     moved: Any = await scope.sql.execute(_ADVANCE, values)
     return bool(moved.rowcount)
+
+
+async def read(scope: Scope, publication_id: str, reading: Reading) -> None:
+    """Keep what the page check found."""
+    values = {"tenant": scope.tenant_id, "id": publication_id, "reading": reading.model_dump_json()}
+    await scope.sql.execute(_READ, values)
 
 
 async def of_article(scope: Scope, article_id: str) -> list[Publication]:

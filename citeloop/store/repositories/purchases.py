@@ -11,24 +11,28 @@ from citeloop.store.database import Scope
 
 _GET = text("""
 SELECT id, channel, stage, article_id, model, request_id, reply::text AS reply, cost_micros, cost_currency,
-       input_tokens, output_tokens, created_at
+       input_tokens, output_tokens, cached_tokens, searches, created_at
 FROM purchases WHERE tenant_id = :tenant AND id = :id
 """)
 _PUT = text("""
 WITH bought AS (
   INSERT INTO purchases (tenant_id, id, channel, stage, article_id, model, request_id, reply, cost_micros,
-                         cost_currency, input_tokens, output_tokens, created_at)
+                         cost_currency, input_tokens, output_tokens, cached_tokens, searches, created_at)
   VALUES (:tenant, :id, :channel, :stage, :article_id, :model, :request_id, CAST(:reply AS json), :micros,
-          :currency, :input_tokens, :output_tokens, :created_at)
+          :currency, :input_tokens, :output_tokens, :cached_tokens, :searches, :created_at)
   ON CONFLICT DO NOTHING RETURNING tenant_id, article_id),
 used AS (
-  INSERT INTO usage_daily (tenant_id, day, channel, currency, calls, cost_micros, input_tokens, output_tokens)
-  SELECT tenant_id, CAST(:day AS date), :channel, :currency, 1, :micros, :input_tokens, :output_tokens FROM bought
+  INSERT INTO usage_daily (tenant_id, day, channel, currency, calls, cost_micros, input_tokens, output_tokens,
+                           cached_tokens, searches)
+  SELECT tenant_id, CAST(:day AS date), :channel, :currency, 1, :micros, :input_tokens, :output_tokens,
+         :cached_tokens, :searches FROM bought
   ON CONFLICT (tenant_id, day, channel, currency) DO UPDATE SET
     calls = usage_daily.calls + 1,
     cost_micros = usage_daily.cost_micros + excluded.cost_micros,
     input_tokens = usage_daily.input_tokens + excluded.input_tokens,
-    output_tokens = usage_daily.output_tokens + excluded.output_tokens),
+    output_tokens = usage_daily.output_tokens + excluded.output_tokens,
+    cached_tokens = usage_daily.cached_tokens + excluded.cached_tokens,
+    searches = usage_daily.searches + excluded.searches),
 billed AS (
   UPDATE articles a SET
     cost_micros = a.cost_micros + CASE WHEN a.cost_micros = 0 OR a.cost_currency = :currency THEN :micros ELSE 0 END,
@@ -60,6 +64,9 @@ class Purchase(Record):
     cost: Money
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input tokens: read from the provider's prompt cache."""
+    searches: int = 0
     created_at: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
 
 

@@ -12,7 +12,9 @@ from citeloop.store.tables.buying import (
 )
 from citeloop.store.tables.doors import ApiKeyTable, BrandHandleTable, IdempotencyKeyTable
 from citeloop.store.tables.measuring import ManifestTable, PromptTable, SampleTable
-from citeloop.store.tables.publishing import CallbackTable, PublicationTable
+from citeloop.store.tables.publishing import CallbackTable, CorrectionTable, PublicationTable
+from citeloop.store.tables.sites import RegisteredSiteTable, SiteLabelTable, SiteLaneTable
+from citeloop.store.tables.throttling import ChannelDayTable, ChannelStretchTable, ChannelTakingTable
 from citeloop.store.tables.work import (
     ArticleTable,
     BrandTable,
@@ -38,7 +40,11 @@ __all__ = [
     "CampaignTable",
     "CampaignWindowTable",
     "ChannelCountTable",
+    "ChannelDayTable",
+    "ChannelStretchTable",
     "ChannelTable",
+    "ChannelTakingTable",
+    "CorrectionTable",
     "DecisionTable",
     "DraftTable",
     "EventTable",
@@ -49,7 +55,10 @@ __all__ = [
     "PromptTable",
     "PublicationTable",
     "PurchaseTable",
+    "RegisteredSiteTable",
     "SampleTable",
+    "SiteLabelTable",
+    "SiteLaneTable",
     "SiteTable",
     "TenantTable",
     "UsageTable",

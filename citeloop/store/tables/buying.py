@@ -26,6 +26,8 @@ class PurchaseTable(SQLModel, table=True):
     cost_currency: str
     input_tokens: int
     output_tokens: int
+    cached_tokens: int = 0
+    searches: int = 0
     created_at: datetime = moment()
 
 
@@ -40,6 +42,8 @@ class UsageTable(SQLModel, table=True):
     cost_micros: int = count()
     input_tokens: int = count()
     output_tokens: int = count()
+    cached_tokens: int = count()
+    searches: int = count()
 
 
 class FaultTable(SQLModel, table=True):
@@ -57,10 +61,13 @@ class FaultTable(SQLModel, table=True):
 
 
 class ChannelTable(SQLModel, table=True):
-    """`rate` and `operator_rate` are exact fractions per second, as `3/2`; NULL is none set.
+    """`rate`, `operator_rate` and `adaptive_rate` are exact fractions per second, as `3/2`; NULL is none set.
 
     interval_us: microseconds between two slots, rounded up in the ninth decimal; NULL: unlimited or stopped.
     next_us: when the next slot is due, in microseconds since 1970.
+    pause_cause: `operator`, `exhausted` or `unauthorized`; empty while it is not paused.
+    quota_cause: `exhausted` where the provider said so; empty where our own ledger did.
+    breaker_until: NULL is closed, ahead is open, past is half-open: one probe may call, until `probe_until`.
     """
 
     __tablename__ = "channels"
@@ -80,6 +87,23 @@ class ChannelTable(SQLModel, table=True):
     hold_until: datetime | None = moment(nullable=True)
     hold_reason: str = ""
     vanished: bool = False
+    calls_per_dispatch: int = 1
+    operator_concurrency: int | None = None
+    pause_cause: str = ""
+    adaptive_rate: str | None = None
+    adapted_at: datetime | None = moment(nullable=True)
+    limited_at: datetime | None = moment(nullable=True)
+    limited_streak: int = 0
+    breaker_until: datetime | None = moment(nullable=True)
+    breaker_level: int = 0
+    breaker_reason: str = ""
+    probe_until: datetime | None = moment(nullable=True)
+    quota_until: datetime | None = moment(nullable=True)
+    quota_reason: str = ""
+    quota_cause: str = ""
+    tokens_per_minute: int | None = Field(default=None, sa_type=BigInteger)
+    calls_per_day: int | None = Field(default=None, sa_type=BigInteger)
+    tokens_per_day: int | None = Field(default=None, sa_type=BigInteger)
 
 
 class ChannelCountTable(SQLModel, table=True):
@@ -92,6 +116,9 @@ class ChannelCountTable(SQLModel, table=True):
     limited: int = count()
     faults: int = count()
     last_call_at: datetime | None = moment(nullable=True)
+    strikes: int = 0
+    """Faults in a row, by which the breaker opens."""
+    struck_at: datetime | None = moment(nullable=True)
 
 
 class SiteTable(SQLModel, table=True):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pydantic.fields import FieldInfo
-from sqlalchemy import JSON, BigInteger, DateTime
+from sqlalchemy import ARRAY, JSON, BigInteger, DateTime
 from sqlmodel import Field
 
 
@@ -27,4 +27,10 @@ def document(*, nullable: bool = False) -> Any:
 def count() -> Any:
     """A bigint that starts at 0."""
     field: FieldInfo = Field(default=0, sa_type=BigInteger, nullable=False)
+    return field
+
+
+def numbers() -> Any:
+    """A list of bigints, empty at first."""
+    field: FieldInfo = Field(default_factory=list, sa_type=ARRAY(BigInteger), nullable=False)
     return field

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, text
 from sqlmodel import Field, SQLModel
 
-from citeloop.store.tables.columns import count, document, moment
+from citeloop.store.tables.columns import count, document, moment, numbers
 
 
 def _of_article() -> ForeignKeyConstraint:
@@ -127,6 +127,8 @@ class ArticleTable(SQLModel, table=True):
     started_at: datetime | None = moment(nullable=True)
     updated_at: datetime = moment()
     ended_at: datetime | None = moment(nullable=True)
+    done: Any = document(nullable=True)
+    """Stages that are over; newer than `progress`, which only the workflow's notes write."""
 
 
 class EventTable(SQLModel, table=True):
@@ -161,6 +163,7 @@ class DraftTable(SQLModel, table=True):
     title: str
     chars: int
     body: str
+    sketch: list[int] = numbers()
     created_at: datetime = moment()
 
 

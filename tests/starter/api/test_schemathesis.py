@@ -47,6 +47,7 @@ async def _known_ids(door: Door, folder: Path) -> None:
         "path.draft_id": draft_id,
         "path.name": "deepseek",
         "path.brand": "milvus",
+        "path.site": "blog",
     }
     lines = [f'"{name}" = "{value}"' for name, value in known.items()]
     (folder / "schemathesis.toml").write_text("\n".join(["[parameters]", *lines, ""]))

@@ -67,7 +67,7 @@ async def test_an_article_is_sent_back_approved_published_and_measured(api: http
     await until(api, href, "review")
     first = await waiting(api, href)
     sent_back = await decide(api, href, "send_back", first["digest"], "name the licence")
-    assert (sent_back.status_code, sent_back.json()["message"]) == (200, "done")
+    assert (sent_back.status_code, sent_back.json()["recorded"]) == (200, True)
     await until(api, href, "review", round_=1)
     second = await waiting(api, href)
     assert (second["round"], second["digest"] != first["digest"], len(second["body"]) > 500) == (1, True, True)
@@ -162,7 +162,7 @@ async def test_a_campaign_is_watched_paused_resumed_and_measured(api: httpx.Asyn
     assert {one["window"] for one in metrics["windows"]} == {"baseline", "after"}
     for window in metrics["windows"]:
         named = next(figure for figure in window["figures"] if figure["name"] == "mention rate")
-        assert named["n"] == window["samples"]
+        assert named["n"] == window["samples"], (await api.get(f"{href}/samples")).text
         assert named["low"] <= named["value"] <= named["high"]
         assert "÷" in named["definition"]
 
@@ -182,6 +182,16 @@ async def test_a_channel_is_slowed_paused_and_put_back(api: httpx.AsyncClient) -
     assert back.json() in listed
     assert (back.json()["operator_rate"], back.json()["paused"]) == (None, False)
     assert json.dumps(listed).count('"name": "images"') == 1
+
+
+async def test_a_channels_concurrency_is_set_and_everything_is_put_back_at_once(api: httpx.AsyncClient) -> None:
+    await api.put("/v1/channels/images/rate", json={"rate": "2/s"})
+    narrowed = await api.put("/v1/channels/images/concurrency", json={"concurrency": 2})
+    refused = await api.put("/v1/channels/images/concurrency", json={"concurrency": 0})
+    back = (await api.post("/v1/channels/images/reset")).json()
+    assert (narrowed.json()["concurrency"], narrowed.json()["operator_concurrency"]) == (2, 2)
+    assert refused.status_code == 422
+    assert (back["operator_rate"], back["operator_concurrency"], back["why"]) == (None, None, "channels.toml")
 
 
 async def test_a_parked_article_is_a_dead_letter_until_it_is_retried_or_cancelled(api: httpx.AsyncClient) -> None:

@@ -9,6 +9,7 @@ from temporalio.client import Client
 from activities.reconciling import Reconciler
 from citeloop.models import ids
 from citeloop.store.database import Database
+from citeloop.store.repositories import articles
 from tests.starter.api.conftest import Door
 
 AGE_ARTICLES = text("UPDATE articles SET submitted_at = submitted_at - interval '11 seconds' WHERE tenant_id = :tenant")
@@ -126,3 +127,23 @@ async def test_video_is_refused_in_words(door: Door) -> None:
     answer = await door.http.post("/v1/articles", json={"brand": "milvus", "keyword": "k", "kind": "video"})
     assert (answer.status_code, answer.json()["field"]) == (422, "kind")
     assert "video is not supported" in answer.json()["detail"]
+
+
+async def test_a_schedule_is_frozen_into_the_plans(door: Door) -> None:
+    campaign_id = await door.campaign("first", "second", publish_at="2090-01-02T03:04:05Z", publish_every="PT2H")
+    lone = await door.article("alone", publish_at="2090-01-02T03:04:05+08:00")
+    async with door.database.tenant(door.tenant.id) as scope:
+        plans = await articles.startable(scope, campaign_id, 2)
+        single = await articles.plan(scope, lone)
+    assert [plan.publish_at.isoformat() for plan in plans if plan.publish_at] == [
+        "2090-01-02T03:04:05+00:00",
+        "2090-01-02T05:04:05+00:00",
+    ]
+    assert single.publish_at is not None
+    assert single.publish_at.isoformat() == "2090-01-02T03:04:05+08:00"
+
+
+async def test_a_time_without_its_zone_is_refused(door: Door) -> None:
+    body = {"brand": await door.brand(), "keyword": "when", "publish_at": "2090-01-02T03:04:05"}
+    answer = await door.http.post("/v1/articles", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, "publish_at")

@@ -1,0 +1,1 @@
+ALTER TABLE drafts ADD COLUMN sketch bigint[] NOT NULL DEFAULT '{}'
