@@ -66,7 +66,7 @@ def written(schema: dict[str, Any]) -> str:
         return f"list[{written(schema['items'])}]"
     if schema.get("type") == "object":
         return f"dict[str, {written(schema['additionalProperties'])}]"
-    return _PLAIN[schema["type"]]
+    return _PLAIN[schema["type"]] if "type" in schema else "Any"
 
 
 def _method(method: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
