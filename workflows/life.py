@@ -47,9 +47,12 @@ class Life:
         """Every activity goes through here, so that no cancel is lost as one finishes (ADR 0007)."""
         show(self.plan, self.progress)
         try:
-            return await workflow.execute_activity_method(promise, order, **config)
-        finally:
+            answer = await workflow.execute_activity_method(promise, order, **config)
+        except (ActivityError, asyncio.CancelledError):
             self.steering.guard()
+            raise
+        self.steering.guard()
+        return answer
 
     async def ask(
         self,

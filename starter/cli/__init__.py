@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from pydantic import ValidationError
@@ -66,7 +66,7 @@ app.add_typer(operating.db, name="db")
 app.add_typer(keys, name="key")
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Never returns: a native runtime that aborts at interpreter exit must not falsify the exit code."""
     code = 1
     try:

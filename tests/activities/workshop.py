@@ -22,7 +22,7 @@ from citeloop.models.channel import Catalog, ChannelSpec, Price, Role, SiteKind,
 from citeloop.models.plan import CallPolicy, Plan, Stage
 from citeloop.models.request import CampaignRequest, KeywordLine
 from citeloop.models.work import Action, Decision, Draft, Step
-from citeloop.rules import planning
+from citeloop.rules import duplicates, planning
 from citeloop.store.database import Database
 from citeloop.store.repositories import articles, brands, campaigns, channels, decisions, drafts, manifests
 from citeloop.store.repositories.articles import NewArticle
@@ -210,7 +210,7 @@ class Workshop:
             chars=len(body),
         )
         async with self.database.tenant(self.tenant.id) as scope:
-            await drafts.add(scope, plan.article_id, draft, body)
+            await drafts.add(scope, plan.article_id, draft, body, sketch=duplicates.sketch(body))
         return draft
 
     async def approved(self, plan: Plan, part: str = "blog") -> Step:

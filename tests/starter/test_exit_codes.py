@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from starter.stack import Stack
-from tests.starter.cli import citeloop
+from tests.starter.cli import installed_citeloop
 
 
 async def _ends(stack: Stack, runs: int) -> Counter[tuple[int, str]]:
@@ -15,7 +15,7 @@ async def _ends(stack: Stack, runs: int) -> Counter[tuple[int, str]]:
 
     async def once() -> tuple[int, str]:
         async with slots:
-            ran = await citeloop("channels", "--json", home=stack.home)
+            ran = await installed_citeloop("channels", "--json", home=stack.home)
         return ran.code, ran.err or ("listed" if '"deepseek"' in ran.out else ran.out)
 
     return Counter(await asyncio.gather(*(once() for _ in range(runs))))

@@ -136,7 +136,7 @@ async def test_a_campaign_is_watched_paused_resumed_and_measured(api: httpx.Asyn
     body = {
         "name": "over http",
         "brand": "milvus",
-        "keywords": [{"keyword": f"http campaign {number}"} for number in range(3)],
+        "keywords": [{"keyword": f"vector database campaign {number}"} for number in range(3)],
         "review": {"mode": "auto", "max_rounds": 0},
         "monitor": SECOND,
     }
