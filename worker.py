@@ -227,3 +227,5 @@ if __name__ == "__main__":
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     asyncio.run(main(parser.parse_args().only))
+    logging.shutdown()
+    os._exit(0)  # drained; a native runtime that aborts at interpreter exit must not say otherwise

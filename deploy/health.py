@@ -5,6 +5,7 @@ queue. Without an argument the container's first process says which of the two i
 """  # noqa: INP001 - a script of the image, not a package
 
 import asyncio
+import os
 import socket
 import sys
 import urllib.error
@@ -89,4 +90,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # a native runtime that aborts at interpreter exit must not pass for an illness

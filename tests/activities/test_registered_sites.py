@@ -322,8 +322,7 @@ def p95(seconds: list[float]) -> float:
     return statistics.quantiles(seconds, n=20)[-1]
 
 
-# Articles end in mid-flight: what is left of their workflows is thrown away with the worker's cache.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.journey
 @pytest.mark.timeout(180)
 async def test_one_site_that_hangs_slows_down_none_of_29_that_answer(workshop: Workshop, client: Client) -> None:
     async def hang(peer: Peer) -> None:
