@@ -123,4 +123,5 @@ async def _settled(journey: Installation) -> None:
 
     with contextlib.suppress(TimeoutError):
         await eventually(none_open, within=20, every=0.3)
-    assert await open_calls(journey) == 0
+    ledger = await journey.sandbox.ledger()
+    assert await open_calls(journey) == 0, (await journey.purchases(), ledger["totals"])

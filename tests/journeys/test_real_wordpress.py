@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from activities.inspecting import InspectingActivities
 from activities.publishing import PublishingActivities
 from citeloop.channels.illustrators.card import TitleCard
 from citeloop.channels.outside import Outside
@@ -40,7 +42,7 @@ from tests.wordpress import serve
 from tests.wordpress.reader import Reader
 from workflows.life import Life
 from workflows.publication import publish_to
-from workflows.stages import Publishing
+from workflows.stages import Inspecting, PageQuery, Publishing
 
 pytestmark = [pytest.mark.journey, pytest.mark.timeout(420), pytest.mark.xdist_group("wordpress")]
 
@@ -91,17 +93,26 @@ def blog(url: str, login: serve.Login, http: httpx.AsyncClient) -> WordPress:
 class Driver:
     """Stands in for a workflow run: `publish_to` asks it, and it runs the real activities, a few at a time."""
 
-    def __init__(self, plan: Plan, draft_id: str, hands: PublishingActivities, slots: asyncio.Semaphore) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        draft_id: str,
+        hands: PublishingActivities,
+        looks: InspectingActivities,
+        slots: asyncio.Semaphore,
+    ) -> None:
         self.plan = plan
         self.progress = Progress(stage=Stage.PUBLISH)
+        self.steering = SimpleNamespace(withdrawn=set(), callbacks=set(), guard=lambda: None)
         self.seen: list[PublicationState] = []
         self.sends = 0
         self._draft_id = draft_id
         self._slots = slots
-        self._promises: dict[object, Callable[[Step], Awaitable[Any]]] = {
+        self._promises: dict[object, Callable[[Any], Awaitable[Any]]] = {
             Publishing.publish: hands.publish,
             Publishing.reconcile: hands.reconcile,
             Publishing.inbox: hands.inbox,
+            Inspecting.page: looks.page,
         }
 
     async def publish(self, route: Route) -> Receipt:
@@ -110,13 +121,14 @@ class Driver:
     async def gate(self, _stage: Stage) -> None:
         self.sends += 1
 
-    async def call(self, promise: object, step: Step, _config: object) -> Any:
+    async def call(self, promise: object, order: Step | PageQuery, _config: object) -> Any:
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, heartbeat_timeout=POLICY.heartbeat)
         async with self._slots:
-            receipt = await environment.run(self._promises[promise], step)
-        self.seen.append(receipt.state)
-        return receipt
+            answer = await environment.run(self._promises[promise], order)
+        if isinstance(answer, Receipt):
+            self.seen.append(answer.state)
+        return answer
 
     ask = call
 
@@ -183,14 +195,14 @@ async def test_twenty_articles_are_twenty_posts_whatever_happens_on_the_way(
     async with proxied(wordpress.url) as proxy:
         spec, route, environ = site_of(wordpress, proxy.url)
         outside = Outside(Catalog(sites=(spec,), allow_private_addresses=True), environ)
-        hands = PublishingActivities(database, outside, "")
+        hands, looks = PublishingActivities(database, outside, ""), InspectingActivities(database, outside)
         work = [await approved(database, tenant, number, route) for number in range(ARTICLES)]
         cut, slow = {slug for *_, slug in work[0::3]}, {slug for *_, slug in work[1::3]}
         (wordpress.content / "slow.txt").write_text("\n".join(slow))
         inserted = Counter[str]()
         proxy.loses = _once_each(cut, inserted)
         slots = asyncio.Semaphore(spec.concurrency)
-        drivers = [Driver(plan, draft_id, hands, slots) for plan, draft_id, _ in work]
+        drivers = [Driver(plan, draft_id, hands, looks, slots) for plan, draft_id, _ in work]
         receipts = await asyncio.gather(*(driver.publish(route) for driver in drivers))
         seconds = time.monotonic() - begun
 
