@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import fnmatch
+import gc
 import logging
 import os
 import signal
@@ -165,6 +166,7 @@ async def serve(settings: Settings, only: Sequence[str], *, stop: asyncio.Event)
         stack.callback(reconciler.cancel)
         stack.callback(following.cancel)
         running = [asyncio.create_task(worker.run()) for worker in workers]
+        gc.freeze()  # what was made so far stays: no sweep need look at it again
         log.info("serving %s", ", ".join(worker.task_queue for worker in workers))
         stopped = asyncio.create_task(stop.wait())
         done, _ = await asyncio.wait({*running, stopped, reconciler, following}, return_when=asyncio.FIRST_COMPLETED)

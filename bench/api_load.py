@@ -1,8 +1,9 @@
-"""How much the HTTP API takes on this machine: submissions for half a minute, then reads at a fixed rate.
+"""How much the HTTP API takes on this machine: reads at a fixed rate, submissions for half a minute, reads again.
 
-Everything runs here: embedded Temporal and Postgres, a worker that meanwhile works on what was submitted, the
-sandbox, the API, and the client in a process of its own. Requests are sent by the clock whether or not earlier
-ones have been answered, so that a slow answer delays no later request and hides nothing.
+Everything runs here: embedded Temporal and Postgres, a worker, the sandbox, the API, and the client in a process of
+its own. The first reads meet a worker that is idle, the second one that starts and writes what was submitted as fast
+as the machine allows. Requests are sent by the clock whether or not earlier ones have been answered, so that a slow
+answer delays no later request and hides nothing.
 
     python bench/api_load.py --seconds 30 --submissions 55 --reads 100
 """
@@ -35,7 +36,13 @@ from starter.stack import Parts, Stack
 PAGE = 50
 CONNECTIONS = 32
 PATIENCE = 600
-ADMITTED = text("SELECT count(*), count(started_at) FROM articles WHERE tenant_id = :tenant")
+EARLIER = 300
+"""Articles that stand in the store before anything is measured."""
+
+STANDING = text(
+    "SELECT count(*) AS stored, count(started_at) AS started_at, count(ended_at) AS ended_at "
+    "FROM articles WHERE tenant_id = :tenant"
+)
 
 
 class Line:
@@ -112,21 +119,27 @@ class Load:
         }
 
 
-async def client(url: str, key: str, seconds: int, submissions: int, reads: int) -> dict[str, Any]:
-    """In a process of its own: its work is not the API's."""
-    run = f"{time.time():.0f}"
-    writing = Load(url, key)
-    took = await writing.run(
-        [
-            ("POST", "/v1/articles", {"brand": "milvus", "keyword": f"load {run} {n}", "review": {"mode": "auto"}})
-            for n in range(seconds * submissions)
-        ],
-        submissions,
-    )
-    made = {known for answer in writing.answers if (known := json.loads(answer).get("id"))}
-    reading = Load(url, key)
-    read_in = await reading.run(_reads(sorted(made), seconds * reads), reads)
-    return {"submissions": writing.report(took), "accepted": len(made), "reads": reading.report(read_in)}
+async def client(url: str, key: str, seconds: int, submissions: int, reads: int, stages: list[str]) -> dict[str, Any]:
+    """In a process of its own: its work is not the API's. Without submissions it reads what is there."""
+    result: dict[str, Any] = {}
+    if submissions:
+        run = f"{time.time():.0f}"
+        body = {"brand": "milvus", "review": {"mode": "auto"}, **({"stages": stages} if stages else {})}
+        writing = Load(url, key)
+        took = await writing.run(
+            [("POST", "/v1/articles", {**body, "keyword": f"load {run} {n}"}) for n in range(seconds * submissions)],
+            submissions,
+        )
+        made = {known for answer in writing.answers if (known := json.loads(answer).get("id"))}
+        result |= {"submissions": writing.report(took), "accepted": len(made)}
+    else:
+        _, answer = await Line(url, key).ask("GET", f"/v1/articles?limit={PAGE}", None)
+        made = {one["id"] for one in json.loads(answer)["items"]}
+    if reads:
+        reading = Load(url, key)
+        read_in = await reading.run(_reads(sorted(made), seconds * reads), reads)
+        result["reads"] = reading.report(read_in)
+    return result
 
 
 def _reads(made: list[str], number: int) -> list[tuple[str, str, Any]]:
@@ -156,10 +169,22 @@ async def bench(seconds: int, submissions: int, reads: int) -> dict[str, Any]:
                 tenant = await tenant_of(database, parts.tenant)
                 key = (await keys.create(database, tenant, "bench", KeyRole.OPERATOR)).key
                 await _brand(stack.api_url or "", key)
+                url = stack.api_url or ""
+                earlier = await _client_process(url, key, EARLIER // 50, 50, 0, "generate")
+                await _counted(database, tenant, "ended_at", earlier["accepted"])
+                quiet = await _client_process(url, key, seconds, 0, reads)
                 began = time.perf_counter()
-                result = await _client_process(stack.api_url or "", key, seconds, submissions, reads)
-                show(result)
-                return {**result, **await _admitted(database, tenant, result["accepted"], began)}
+                busy = await _client_process(url, key, seconds, submissions, reads)
+                busy["reads_while_working"], busy["reads"] = busy["reads"], quiet["reads"]
+                show(busy)
+                stored, started = await _counted(database, tenant, "started_at", earlier["accepted"] + busy["accepted"])
+                started -= earlier["accepted"]
+                return {
+                    **busy,
+                    "lost": busy["accepted"] + earlier["accepted"] - stored,
+                    "admitted": started,
+                    "admitted_per_second": round(started / (time.perf_counter() - began), 1),
+                }
             finally:
                 await database.close()
 
@@ -171,10 +196,12 @@ async def _brand(url: str, key: str) -> None:
         (await http.put("/v1/brands/milvus", content=brand)).raise_for_status()
 
 
-async def _client_process(url: str, key: str, *numbers: int) -> dict[str, Any]:
+async def _client_process(
+    url: str, key: str, seconds: int, submissions: int, reads: int, *stages: str
+) -> dict[str, Any]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, __file__, "--client", url, "--seconds", str(numbers[0]),
-        "--submissions", str(numbers[1]), "--reads", str(numbers[2]),
+        sys.executable, __file__, "--client", url, "--seconds", str(seconds),
+        "--submissions", str(submissions), "--reads", str(reads), "--stages", *stages,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, _ = await process.communicate(key.encode())
@@ -182,15 +209,15 @@ async def _client_process(url: str, key: str, *numbers: int) -> dict[str, Any]:
     return result
 
 
-async def _admitted(database: Database, tenant: TenantRow, accepted: int, began: float) -> dict[str, Any]:
-    """Until every article that was accepted has its workflow, or PATIENCE is over."""
+async def _counted(database: Database, tenant: TenantRow, column: str, wanted: int) -> tuple[int, int]:
+    """(articles, those of them that have been started, or have ended), once all have or PATIENCE is over."""
+    began = time.perf_counter()
     while True:
         async with database.tenant(tenant.id) as scope:
-            stored, started = (await scope.sql.execute(ADMITTED, {"tenant": tenant.id})).one()
-        took = time.perf_counter() - began
-        if started >= accepted or took > PATIENCE:
-            lost = accepted - stored
-            return {"lost": lost, "admitted": started, "admitted_per_second": round(started / took, 1)}
+            row = (await scope.sql.execute(STANDING, {"tenant": tenant.id})).one()
+        reached = int(getattr(row, column))
+        if reached >= wanted or time.perf_counter() - began > PATIENCE:
+            return int(row.stored), reached
         await asyncio.sleep(0.5)
 
 
@@ -199,11 +226,13 @@ def show(result: dict[str, Any]) -> None:
     made = Table(box=None, header_style="bold")
     for column in ("", "requests", "per second", "p50 ms", "p99 ms", "max ms", "statuses"):
         made.add_column(column, justify="left" if column in {"", "statuses"} else "right")
-    for name in ("submissions", "reads"):
+    for name in ("reads", "submissions", "reads_while_working"):
         row = result[name]
         statuses = ", ".join(f"{status} × {number}" for status, number in row["statuses"].items())
         made.add_row(
-            name, *(str(row[key]) for key in ("requests", "per_second", "p50_ms", "p99_ms", "max_ms")), statuses
+            name.replace("_", " "),
+            *(str(row[key]) for key in ("requests", "per_second", "p50_ms", "p99_ms", "max_ms")),
+            statuses,
         )
     Console(width=120).print(made)
 
@@ -213,11 +242,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--submissions", type=int, default=55, help="a second")
     parser.add_argument("--reads", type=int, default=100, help="a second")
+    parser.add_argument("--stages", nargs="*", default=[], help=argparse.SUPPRESS)
     parser.add_argument("--client", metavar="URL", help=argparse.SUPPRESS)
     given = parser.parse_args()
     numbers = (given.seconds, given.submissions, given.reads)
     if given.client:
-        result = asyncio.run(client(given.client, sys.stdin.read(), *numbers))
+        result = asyncio.run(client(given.client, sys.stdin.read(), *numbers, given.stages))
     else:
         result = asyncio.run(bench(*numbers))
         told = "accepted {accepted}, lost {lost}, admitted {admitted} at {admitted_per_second}/s\n"

@@ -141,7 +141,7 @@ class Stack:
         port = self._port("sandbox")
         url = f"http://{ports.LOOPBACK}:{port}"
         argv = (sys.executable, "-m", "sandbox", "--config", str(scenario), "--port", str(port))
-        await self._start_child(Program("sandbox", argv), _answers(f"{url}/_healthz"))
+        await self._start_child(Program("sandbox", argv, niceness=10), _answers(f"{url}/_healthz"))
         self.sandbox_url = url
         self._say(f"the sandbox plays the outside world at {url}")
 
@@ -157,6 +157,7 @@ class Stack:
             "worker",
             (sys.executable, str(ROOT / "worker.py")),
             env=self.child_env(),
+            niceness=10,  # on one machine the doors go before the work
             stop_within=timedelta(seconds=40),
         )
         await self._start_child(program, _polls(self.temporal_address, self.parts.namespace, WORKFLOWS))

@@ -103,6 +103,8 @@ class Database:
             if _passes(error):
                 raise StoreUnavailable(_words(error)) from None
             raise
+        except (ConnectionError, asyncpg.PostgresConnectionError) as error:  # the driver's own, now and then
+            raise StoreUnavailable(_words(error)) from None
         finally:
             await _closed(connection)
 

@@ -46,6 +46,8 @@ class Program:
     """Added to the environment of this process."""
     adoptable: bool = False
     """Whether one left behind by a killed supervisor may be kept, if its command line is the same."""
+    niceness: int = 0
+    """Added to ours, 0 to 19: who gives way to whom on one machine."""
     start_within: timedelta = timedelta(seconds=30)
     stop_within: timedelta = timedelta(seconds=10)
 
@@ -104,6 +106,9 @@ class Child:
                 start_new_session=True,
                 env={**os.environ, **self.program.env},
             )
+        if self.program.niceness:
+            with contextlib.suppress(ProcessLookupError):
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, os.nice(0) + self.program.niceness)
         record = {"pid": self._process.pid, "argv": self.program.argv}
         self.pid_file.write_text(json.dumps(record))
 

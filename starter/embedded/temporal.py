@@ -92,7 +92,7 @@ class EmbeddedTemporal:
             *dynamic,
             *("--ui-disable-news-fetch", "--log-level", "error"),
         )
-        return Child(Program("temporal", argv, adoptable=True), self._folder, self._healthy)
+        return Child(Program("temporal", argv, adoptable=True, niceness=5), self._folder, self._healthy)
 
     async def _healthy(self) -> bool:
         try:
