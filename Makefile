@@ -30,7 +30,7 @@ test: $(READY)   ## the tests; real Temporal, real Postgres, real HTTP on loopba
 	@$(BIN)/python -m pytest -m "not journey" --numprocesses 3 --dist worksteal $(ARGS)
 
 journeys: $(READY)  ## the long tests that kill real processes
-	@$(BIN)/python -m pytest -m journey --numprocesses 2 --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -m journey --numprocesses 3 --dist worksteal $(ARGS)
 
 bench: $(READY) $(if $(RIVALS),$(RIVALS_READY))  ## load and figures: SCENARIO=six RUNS=3 QUICK=1 RIVALS=1
 	@$(BIN)/python -m bench $(SCENARIO) --runs $(or $(RUNS),1) $(if $(QUICK),--quick) $(if $(RIVALS),--rivals $(if $(filter 1,$(RIVALS)),all,$(RIVALS))) $(ARGS)

@@ -170,6 +170,7 @@ class WordPress:
         name = f"citeloop-{hashlib.sha256(post.picture.data).hexdigest()[:16]}"
         try:
             known = await self._rest.ask(Ask("GET", "/wp/v2/media", {"slug": name}), patience, listed)
+            known = [one for one in known if _is_whole(one)]
             if not known:
                 known = [await self._rest.ask(_upload(name, post, post.picture), patience, created)]
         except ChannelError as error:
@@ -249,6 +250,12 @@ def _upload(name: str, post: Post, picture: PictureFile) -> Ask:
 def _on_one_line(text: str) -> str:
     """WordPress makes a <br> of every line break outside <pre>."""
     return "".join(part if part.startswith("<pre") else part.replace("\n", " ") for part in _PRE.split(text))
+
+
+def _is_whole(media: JsonValue) -> bool:
+    """An upload whose reply was lost may have been cut off before its sizes were made: no post takes it as picture."""
+    details = at(media, "media_details")
+    return details is None or bool(details)
 
 
 def _bears(post: JsonValue, marker: str) -> bool:

@@ -140,6 +140,17 @@ async def test_a_picture_that_is_there_already_is_not_uploaded_again() -> None:
     assert json.loads(created.content)["featured_media"] == 30
 
 
+async def test_a_picture_whose_sizes_were_never_made_is_uploaded_anew() -> None:
+    """A time-out while PHP was at it: WordPress refuses such a one as a post's picture."""
+    site = Site(
+        get_media=httpx.Response(200, json=[{"id": 30, "media_details": {}}]),
+        post_media=httpx.Response(201, json={"id": 31, "media_details": {"width": 1200}}),
+        post_posts=httpx.Response(201, json=row()),
+    )
+    await site.run("publish", POST.model_copy(update={"picture": PICTURE}))
+    assert json.loads(site.sent("POST")[-1].content)["featured_media"] == 31
+
+
 @pytest.mark.parametrize("line_id", ["wp-media-sideload-500"])
 async def test_an_article_survives_a_picture_that_the_site_refuses(line_id: str) -> None:
     site = Site(post_media=lines_reply(line_id), post_posts=httpx.Response(201, json=row()))
