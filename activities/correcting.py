@@ -9,7 +9,7 @@ from activities import failures
 from activities.heartbeat import beating
 from activities.inspecting import ping
 from activities.posts import Prepared, prepare
-from activities.sites import visit, world_at
+from activities.sites import left_alone, visit, world_at
 from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.outside import ChannelGone, Outside
 from citeloop.channels.ports import Call, Post, Publisher, Undecidable
@@ -67,6 +67,7 @@ class CorrectingActivities(stages.Correcting):
                 except ChannelGone as error:
                     raise ApplicationError(str(error), type=failures.CHANNEL_GONE, non_retryable=True) from error
                 except ChannelError as error:
+                    await left_alone(self._database, page.tenant_id, outside, page.site, error)
                     raise failures.fault(error, spent=False) from error
         return await self._receipt(page)
 

@@ -9,7 +9,7 @@ from temporalio import activity
 
 from activities.heartbeat import beating
 from activities.posts import Prepared, prepare
-from activities.sites import visit, world_at
+from activities.sites import left_alone, visit, world_at
 from activities.till import NO_DELAY_GIVEN
 from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.outside import Outside
@@ -64,6 +64,7 @@ class PublishingActivities(stages.Publishing):
         except Undecidable:
             placed = None
         except ChannelError as error:
+            await left_alone(self._database, step.tenant_id, outside, step.route, error)
             return await self._not_sent(step, post.publication, error)
         if placed is not None:
             return await self._placed(step, post, placed, expected=NOT_SENT)
@@ -78,12 +79,15 @@ class PublishingActivities(stages.Publishing):
         if not sending:
             return await self._current(step)
         # A cancel must not cut a request that may be on the wire: it is finished, recorded, and then obeyed.
-        return await _finished(self._send_once(step, post, publisher, call))
+        return await _finished(self._send_once(step, post, outside, publisher, call))
 
-    async def _send_once(self, step: Step, post: Prepared, publisher: Publisher, call: Call) -> Receipt:
+    async def _send_once(
+        self, step: Step, post: Prepared, outside: Outside, publisher: Publisher, call: Call
+    ) -> Receipt:
         try:
             placed = await publisher.publish(post.post, call)
         except ChannelError as error:
+            await left_alone(self._database, step.tenant_id, outside, step.route, error)
             if error.fault is not Fault.UNKNOWN:
                 return await self._not_sent(step, post.publication, error, expected=ON_THE_WIRE)
             await self._advance(
@@ -124,6 +128,7 @@ class PublishingActivities(stages.Publishing):
             reason = str(undecidable) or "the site cannot be asked whether it has the post"
             return await self._park(step, row, reason)
         except ChannelError as error:
+            await left_alone(self._database, step.tenant_id, outside, step.route, error)
             if datetime.now(UTC) - _in_doubt_since(row) > LOOKS_FOR:
                 return await self._park(step, row, f"every look-up failed: {error.message}")
             return await self._in_doubt(step, row, row.look_ups, error.message, delay=error.delay)

@@ -68,8 +68,7 @@ class Setbacks:
     async def _noted(self, op: OperatorScope, error: ChannelError, attempt: Attempt) -> timedelta | None:
         """What the channel learns of it, in one transaction; how long it is held, if it is."""
         channel, struck = attempt.channel, error.fault in STRIKES
-        if attempt.leave.taken is not None and error.fault not in PERHAPS_BILLED:
-            await allowances.settle(op, channel, attempt.leave.taken, 0)
+        await throttling.lock(op, channel)
         limited = error.fault is Fault.RATE_LIMITED or (error.delay is not None and error.fault.waits)
         strikes = await throttling.counted(
             op,
@@ -88,6 +87,8 @@ class Setbacks:
         elif struck and strikes >= BREAKER.strikes:
             await throttling.open_breaker(op, channel, f"{strikes} faults in a row, the last: {error.message}")
             log.warning("channel %s: %s faults in a row open its breaker: %s", channel, strikes, error.message)
+        if attempt.leave.taken is not None and error.fault not in PERHAPS_BILLED:
+            await allowances.settle(op, channel, attempt.leave.taken, 0)
         if error.fault is Fault.RATE_LIMITED:
             return await throttling.met_limit(op, channel, delay=error.delay, reason=error.message, age=attempt.age)
         if not error.fault.waits:

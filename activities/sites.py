@@ -9,8 +9,10 @@ from uuid import uuid4
 
 from temporalio import activity
 
+from activities.till import NO_DELAY_GIVEN
+from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.outside import ChannelGone, Outside
-from citeloop.models.site import SiteState
+from citeloop.models.site import RegisteredSite, SiteState
 from citeloop.models.work import Waiting
 from citeloop.store.database import Database, Scope
 from citeloop.store.errors import StoreUnavailable
@@ -19,7 +21,8 @@ from citeloop.store.repositories import lanes, sites
 log = logging.getLogger(__name__)
 
 PAUSED = timedelta(minutes=2)
-"""How often a paused site is looked at again."""
+PAUSED_LONGEST = timedelta(hours=1)
+"""How soon a paused site is looked at again, and how late at most: each look adds to the article's history."""
 _LONGEST_CALL = timedelta(minutes=10)
 _MARGIN = timedelta(seconds=20)
 """A visit ends by itself this long after its activity must have ended: only a dead worker's ever does."""
@@ -40,7 +43,7 @@ async def visit(database: Database, tenant_id: str, outside: Outside, name: str)
     """
     registered = outside.registered(name)
     if registered is not None and registered.state is SiteState.PAUSED:
-        yield Waiting(until=datetime.now(UTC) + PAUSED, reason=f"site {name} is paused")
+        yield _paused(registered, f"site {name} is paused")
         return
     try:
         spec = outside.site(name)
@@ -48,7 +51,7 @@ async def visit(database: Database, tenant_id: str, outside: Outside, name: str)
         yield None
         return
     if spec.rate == 0:
-        yield Waiting(until=datetime.now(UTC) + PAUSED, reason=f"site {name}: its rate is set to 0")
+        yield _paused(registered, f"site {name}: its rate is set to 0")
         return
     owner, holder = (tenant_id if registered is not None else ""), uuid4().hex
     lasting = (activity.info().start_to_close_timeout or _LONGEST_CALL) + _MARGIN
@@ -63,6 +66,21 @@ async def visit(database: Database, tenant_id: str, outside: Outside, name: str)
         yield None
     finally:
         await asyncio.shield(_left(database, tenant_id, owner, name, holder, begun))
+
+
+async def left_alone(database: Database, tenant_id: str, outside: Outside, name: str, error: ChannelError) -> None:
+    """A site that asked for a pause gets it from every article, not only from the one that was told."""
+    if error.fault is Fault.RATE_LIMITED:
+        owner = tenant_id if outside.registered(name) is not None else ""
+        async with database.tenant(tenant_id) as scope:
+            await lanes.hold(scope, owner, name, span=error.delay or NO_DELAY_GIVEN)
+
+
+def _paused(site: RegisteredSite | None, reason: str) -> Waiting:
+    """Looked at again after half the time for which it has been paused; one of channels.toml, every half hour."""
+    now = datetime.now(UTC)
+    since = now - site.updated_at if site is not None else PAUSED_LONGEST
+    return Waiting(until=now + min(max(PAUSED, since / 2), PAUSED_LONGEST), reason=reason)
 
 
 async def _left(database: Database, tenant_id: str, owner: str, name: str, holder: str, begun: datetime) -> None:

@@ -122,11 +122,11 @@ class Till:
             self._experience.used(spec, tokens)
         with contextlib.suppress(StoreUnavailable):
             async with self._database.operator() as op:
-                if leave.taken is not None and tokens:
-                    await allowances.settle(op, spec.name, leave.taken, tokens)
                 if leave.probe:
                     await channels.close_breaker(op, spec.name)
                 await throttling.counted(op, spec.name, calls=1, well=True)
+                if leave.taken is not None and tokens:
+                    await allowances.settle(op, spec.name, leave.taken, tokens)
 
     async def keep(self, tenant_id: str, write: Callable[[Scope], Awaitable[Kept]]) -> Kept:
         """Store what was paid for. A store that restarts is waited for: the answer is worth more than the minute."""

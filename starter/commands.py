@@ -1,6 +1,6 @@
 """What can be done to articles and campaigns: typed, without a user interface, the same for every door."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import timedelta
 
 from temporalio.client import Client
@@ -10,7 +10,7 @@ from citeloop.models.channel import Catalog
 from citeloop.models.plan import Plan, State
 from citeloop.models.record import Record
 from citeloop.models.request import CampaignRequest
-from citeloop.models.work import Action, Decision, Progress
+from citeloop.models.work import Action, Decision, Progress, PublicationState
 from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import articles, campaigns, decisions, draft_views, drafts, starting
 from citeloop.store.repositories.articles import ArticleView
@@ -156,13 +156,20 @@ class Commands:
         return await self._teller.tell(article, action, argument, lambda p: p.state is not State.REVIEW)
 
     async def retry(self, article_id: str) -> Effect:
-        """A parked stage is tried again; a failed or cancelled article gets a new run that keeps what is done."""
+        """A parked stage is tried again; a failed or cancelled article gets a new run that keeps what is done.
+
+        A published article is tried again on the sites that have no page of it.
+        """
         article = await self.article(article_id)
+        if article.state is State.PUBLISHED and not _settled(state for *_, state in article.urls):
+            return await self._teller.tell(
+                article, "retry", self._word(), lambda p: _settled(receipt.state for receipt in p.receipts)
+            )
         if article.state not in {State.PARKED, State.FAILED, State.CANCELLED}:
             raise Conflict(
                 f"{article.keyword!r} is {article.state}",
                 "article",
-                "only a parked, failed or cancelled one is retried",
+                "only a parked, failed or cancelled one is retried, and one that lacks a page on a site",
             )
         async with self._database.tenant(self._tenant.id) as scope:
             await articles.hold(scope, article_id, None)
@@ -323,3 +330,8 @@ def _is(state: State) -> Callable[[Progress], bool]:
 def _none(*states: State) -> Callable[[CampaignView], bool]:
     """Whether no article of the campaign is in one of the states."""
     return lambda campaign: not any(campaign.counts.get(state, 0) for state in states)
+
+
+def _settled(states: Iterable[PublicationState]) -> bool:
+    """Every site has its page, or had it until it was taken away."""
+    return set(states) <= {PublicationState.PUBLISHED, PublicationState.WITHDRAWN}

@@ -35,7 +35,8 @@ class LineFault(Record):
     remedy: str
 
     def __str__(self) -> str:
-        told = f"line {self.line}: {self.site or '?'}.{self.field}: {self.problem}"
+        place = ".".join(part for part in (self.site or "?", self.field) if part)
+        told = f"line {self.line}: {place}: {self.problem}"
         return f"{told}; {self.remedy}" if self.remedy else told
 
 
@@ -104,7 +105,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     except UnicodeDecodeError as error:
         raise CommandError(f"{path}: byte {error.start} is not UTF-8", "sites", "save the file as UTF-8") from None
     except csv.Error as error:
-        raise CommandError(f"{path}: {error}", "sites", "save it as CSV with commas") from None
+        raise CommandError(f"{path}: line {rows.line_num}: {error}", "sites", "save it as CSV with commas") from None
 
 
 def _check_heading(path: Path, heading: list[str]) -> None:
@@ -119,6 +120,9 @@ def _entry(row: Mapping[str, str], environ: Mapping[str, str]) -> tuple[SiteEntr
     """Raises SiteError."""
     cells = {key: value.strip() for key, value in row.items() if value.strip()}
     name = cells.get("name", "")
+    for key, value in cells.items():
+        if "\0" in value:
+            raise SiteError(name.replace("\0", ""), key, "holds a NUL character; remove it")
     kind = cells.get("kind", "")
     if kind not in set(SiteKind):
         raise SiteError(name, "kind", f"{kind[:40]!r} is not known; known are {', '.join(SiteKind)}")

@@ -47,7 +47,8 @@ class ArticleWorkflow:
             if workflow.cancellation_reason() is not None:
                 raise
             return ended
-        return await self._end(State.MEASURED if Stage.MONITOR in self._plan.stages else State.DONE)
+        state = State.MEASURED if Stage.MONITOR in self._plan.stages else State.DONE
+        return await self._end(state, publication.missing(self._life))
 
     async def _through(self, stage: Stage, work: Callable[[], Awaitable[None]]) -> None:
         """One stage: skipped when done, held at the gate while paused, parked when it cannot go on."""
@@ -112,7 +113,7 @@ class ArticleWorkflow:
         sites = self._plan.routes.get(Stage.PUBLISH, ())
         receipts = await together(publication.publish_to(self._life, site) for site in sites)
         published = [receipt for receipt in receipts if receipt.state is PublicationState.PUBLISHED]
-        troubles = "; ".join(f"{r.site}: {r.state}: {r.reason}" for r in receipts if r not in published)
+        troubles = publication.missing(self._life)
         if not published:
             raise StageFailed(troubles or "the plan names no site")
         published_at = self._life.progress.published_at or workflow.now()
@@ -137,10 +138,13 @@ class ArticleWorkflow:
             self._life.set(measured=self._life.progress.measured + 1)
 
     async def _until(self, when: datetime) -> None:
-        """The next window, or the withdrawal of the last page."""
-        if (left := when - workflow.now()) > timedelta(0):
+        """The next window, or the withdrawal of the last page. A retry meanwhile is for the sites that lack one."""
+        while (left := when - workflow.now()) > timedelta(0) and not self._gone():
             with contextlib.suppress(TimeoutError):
-                await workflow.wait_condition(self._gone, timeout=left)
+                await workflow.wait_condition(lambda: self._gone() or self._steering.retry, timeout=left)
+            if self._steering.retry:
+                self._steering.retry = False
+                await self._publish()
         self._steering.guard()
 
     def _gone(self) -> bool:

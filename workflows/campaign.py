@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from citeloop.models.work import Held, SampleStep, Waiting
 
 from workflows import options
-from workflows.life import HOLD_CHECK, together
+from workflows.life import hold_check, together
 from workflows.orders import NOTHING, CampaignOrder, Rank, Word
 from workflows.stages import (
     Bookkeeping,
@@ -184,6 +184,7 @@ class CampaignWorkflow:
 
     async def _sample(self, brief: CampaignBrief, engine: Route, step: SampleStep) -> None:
         config = options.campaign_sample(brief, step.tenant_id, engine, step.window)
+        looks = 0
         while True:
             applied = self._applied
             try:
@@ -195,8 +196,9 @@ class CampaignWorkflow:
             if isinstance(answer, Waiting):
                 await asyncio.sleep(max(0.0, (answer.until - workflow.now()).total_seconds()))
             elif isinstance(answer, Held):
+                patience, looks = hold_check(looks, paused=self._order.paused), looks + 1
                 with contextlib.suppress(TimeoutError):
-                    await workflow.wait_condition(functools.partial(self._moved_since, applied), timeout=HOLD_CHECK)
+                    await workflow.wait_condition(functools.partial(self._moved_since, applied), timeout=patience)
             else:
                 return
 

@@ -21,6 +21,11 @@ Order = TypeVar("Order")
 HOLD_CHECK = timedelta(seconds=30)
 """A hold is lifted by a signal; should that be missed, the store is asked again after this long."""
 
+HOLD_CHECK_LONGEST = timedelta(hours=1)
+PAUSE_CHECK = timedelta(days=1)
+"""Where the pause itself came by a signal, its end does too. Each look costs a dozen events, and a history that
+reaches 51,200 is ended by the server."""
+
 
 async def together(work: Iterable[Awaitable[Answer]]) -> list[Answer]:
     """All of them to their end, even when one fails or all are cancelled; then the first failure, if any."""
@@ -31,6 +36,11 @@ async def together(work: Iterable[Awaitable[Answer]]) -> list[Answer]:
             raise result
         done.append(result)
     return done
+
+
+def hold_check(looks: int, *, paused: bool) -> timedelta:
+    """How long until the store is asked again whether a hold still stands, after so many `looks` at it."""
+    return PAUSE_CHECK if paused else min(HOLD_CHECK * 2 ** min(looks, 10), HOLD_CHECK_LONGEST)
 
 
 class Life:
@@ -61,11 +71,13 @@ class Life:
         config: workflow.ActivityConfig,
     ) -> Answer:
         """A call that may find a hold or a limit first; neither costs anything, and it is asked again."""
+        looks = 0
         while True:
             nudges = self.steering.nudges
             answer = await self.call(promise, order, config)
             if isinstance(answer, Held):
-                await self._held(answer, nudges)
+                await self._held(answer, nudges, looks)
+                looks += 1
             elif isinstance(answer, Waiting):
                 await self.sleep_until(answer.until)
             else:
@@ -101,11 +113,12 @@ class Life:
         self.steering.guard()
         await self.record(before, why, lifted=True)
 
-    async def _held(self, held: Held, nudges: int) -> None:
+    async def _held(self, held: Held, nudges: int, looks: int) -> None:
         before, why = self.progress.state, self.progress.reason
         await self.record(State.PAUSED, f"held by {held.by}: {held.reason}".rstrip(": "))
+        patience = hold_check(looks, paused=self.steering.paused)
         with contextlib.suppress(TimeoutError):
-            await workflow.wait_condition(lambda: self.steering.nudges != nudges, timeout=HOLD_CHECK)
+            await workflow.wait_condition(lambda: self.steering.nudges != nudges, timeout=patience)
         self.steering.guard()
         await self.record(before, why, lifted=self.steering.nudges != nudges)
 

@@ -65,6 +65,12 @@ def stands(receipt: Receipt) -> bool:
     return receipt.state is PublicationState.PUBLISHED
 
 
+def missing(life: Life) -> str:
+    """Empty, or the sites that have no page of the article, and why."""
+    settled = {PublicationState.PUBLISHED, PublicationState.WITHDRAWN}
+    return "; ".join(f"{r.site}: {r.state}: {r.reason}" for r in life.progress.receipts if r.state not in settled)
+
+
 def unreadable(life: Life) -> str:
     """Empty while engines can read one of the pages, or nobody knows."""
     pages = [r for r in life.progress.receipts if stands(r)]

@@ -18,6 +18,11 @@ from citeloop.channels.wire import CHECKED
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
+_INNER = tuple(
+    ipaddress.ip_network(block)
+    for block in ("168.63.129.16/32", "192.0.0.0/24", "fec0::/10", "64:ff9b:1::/48", "::ffff:0:0:0/96")
+)
+"""What Python calls global and is not: Azure's host, Oracle's metadata, site-local, local and stateless translation."""
 
 
 def is_public(address: str) -> bool:
@@ -26,7 +31,11 @@ def is_public(address: str) -> bool:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    return all(one.is_global and not one.is_multicast for one in (parsed, *_wrapped(parsed)))
+    return all(_is_outer(one) for one in (parsed, *_wrapped(parsed)))
+
+
+def _is_outer(address: _Address) -> bool:
+    return address.is_global and not address.is_multicast and not any(address in block for block in _INNER)
 
 
 def _wrapped(address: _Address) -> Iterable[ipaddress.IPv4Address]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -19,7 +19,9 @@ SETTINGS = (
     "retry",
 )  # fmt: skip
 MOST_AT_ONCE = 10
-"""Of a registered site: the workers' slots belong to all tenants, and a site that hangs holds as many of them."""
+"""Of a registered site: the workers' slots belong to all tenants, and a site that hangs holds as many of them, for as
+long as LONGEST_CALL."""
+LONGEST_CALL = timedelta(minutes=10)
 _LABEL = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _MOST_LABELS = 20
 _LOCAL = ("localhost", ".localhost", ".local", ".internal", ".localdomain")
@@ -81,6 +83,8 @@ def checked(entry: SiteEntry, *, allow_private_addresses: bool) -> SiteSpec:
     if not entry.base_url.isprintable():
         raise SiteError(entry.name, "base_url", "holds characters that no address has; type it again")
     spec = spec_of(entry)
+    if spec.policy.total > LONGEST_CALL:
+        raise SiteError(entry.name, "timeouts.total", "keeps others waiting for too long; write up to 10m")
     if not allow_private_addresses and (host := urlsplit(spec.base_url).hostname) and _is_private(host):
         raise SiteError(
             entry.name,
@@ -99,6 +103,7 @@ def registered(tenant_id: str, entry: SiteView, sealed: bytes) -> RegisteredSite
         sealed=sealed,
         state=entry.state,
         revision=entry.revision,
+        updated_at=entry.updated_at,
     )
 
 

@@ -1,6 +1,7 @@
 """The plan: everything an article's life depends on, frozen when it is submitted."""
 
 import hashlib
+import re
 from datetime import timedelta
 from enum import StrEnum
 from fractions import Fraction
@@ -141,14 +142,21 @@ class Plan(Record):
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
 
+_COUNT = re.compile(r"-?[0-9]{1,12}(?:\.[0-9]{0,12})?")
+_SLOWEST = Fraction(1, 10 * 86400)
+
+
 def per_second(rate: str) -> Fraction:
     """`"2/s"`, `"12/min"`, `"500/h"` or `"0"` as an exact number per second. ValueError otherwise."""
     units = {"s": 1, "min": 60, "h": 3600, "day": 86400}
     count, _, unit = rate.strip().partition("/")
-    try:
-        value = Fraction(count.strip()) / units[unit.strip() or "s"]
-    except (ValueError, KeyError, ZeroDivisionError):
-        raise ValueError(f"{rate!r} is no rate: write a number per s, min, h or day, such as 2/s") from None
+    per = units.get(unit.strip() or "s")
+    # An exponent would be worked out in full: 1e999999999 takes minutes and all memory.
+    if per is None or not _COUNT.fullmatch(count.strip()):
+        raise ValueError(f"{rate[:40]!r} is no rate: write a number per s, min, h or day, such as 2/s")
+    value = Fraction(count.strip()) / per
     if value < 0:
         raise ValueError(f"{rate!r} is below zero: 0 pauses a channel")
+    if 0 < value < _SLOWEST:
+        raise ValueError(f"{rate!r} is less than one in ten days: 0 pauses a channel")
     return value

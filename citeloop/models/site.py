@@ -52,3 +52,4 @@ class RegisteredSite(Record):
     sealed: bytes = Field(repr=False)
     state: SiteState
     revision: int
+    updated_at: datetime

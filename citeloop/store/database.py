@@ -20,8 +20,8 @@ STATEMENT_TIMEOUT = timedelta(seconds=30)
 _SET_TENANT = text("SELECT set_config('citeloop.tenant', :tenant, true)")
 _PING = text("SELECT 1")
 _UNREACHABLE = (OSError, TimeoutError, DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError)
-_PASSING_CLASSES = ("08", "53", "57P")
-"""SQLSTATE classes: connection lost, out of resources, server going down or coming up."""
+_PASSING_CLASSES = ("08", "40", "53", "57P")
+"""SQLSTATE classes: connection lost, rolled back (a deadlock), out of resources, server going down or coming up."""
 
 
 @dataclass(frozen=True)

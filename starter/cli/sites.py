@@ -204,7 +204,7 @@ def pause(context: typer.Context, name: Name) -> None:
 
 @sites.command()
 def resume(context: typer.Context, name: Name) -> None:
-    """Publish to a paused site again; what waits comes back within two minutes."""
+    """Publish to a paused site again; what waits comes back in 2 minutes, after a long pause within the hour."""
     _changed(context, name, Changes(state=SiteState.ACTIVE))
     say(f"{name}: active")
 
@@ -317,7 +317,8 @@ def _settings(given: list[str]) -> dict[str, JsonValue]:
             told = value.strip() == "true"
         if part:
             table_ = made.setdefault(whole, {})
-            assert isinstance(table_, dict)
+            if not isinstance(table_, dict):
+                raise CommandError(f"{whole} is set twice, as a value and as a table", "set", "keep one of the two")
             table_[part] = int(value) if value.strip().isdecimal() else told
         else:
             made[whole] = told

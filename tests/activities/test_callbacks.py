@@ -26,10 +26,12 @@ async def kept(workshop: Workshop, step: Step) -> Publication:
     return found
 
 
-async def call_back(workshop: Workshop, step: Step, event_id: str, url: str = PAGE) -> Delivery:
+async def call_back(workshop: Workshop, step: Step, event_id: str, url: str = PAGE, remote_id: str = "r1") -> Delivery:
     """What the door writes when the site calls back."""
     token = (await kept(workshop, step)).token
-    event = Inbound(event_id=event_id, type="article.published", remote_id="r1", url=url, received_at=datetime.now(UTC))
+    event = Inbound(
+        event_id=event_id, type="article.published", remote_id=remote_id, url=url, received_at=datetime.now(UTC)
+    )
     async with workshop.database.operator() as op:
         delivery = await callbacks.receive(op, token, event)
     assert delivery is not None
@@ -50,6 +52,15 @@ async def test_a_callback_confirms(workshop: Workshop, sent: Step) -> None:
     await call_back(workshop, sent, ids.new_id())
     receipt = await inbox(workshop, sent)
     assert (receipt.state, receipt.url) == (PublicationState.PUBLISHED, PAGE)
+
+
+async def test_a_callback_that_names_nothing_keeps_what_the_site_has_told_before(
+    workshop: Workshop, sent: Step
+) -> None:
+    told = (await kept(workshop, sent)).remote_id
+    await call_back(workshop, sent, ids.new_id(), url="", remote_id="")
+    assert (await inbox(workshop, sent)).state is PublicationState.PUBLISHED
+    assert (await kept(workshop, sent)).remote_id == told != ""
 
 
 async def test_a_doubled_callback_changes_nothing(workshop: Workshop, sent: Step) -> None:

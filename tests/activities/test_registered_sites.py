@@ -5,11 +5,12 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
@@ -114,6 +115,39 @@ async def test_a_busy_site_is_waited_for_and_nothing_is_spent(workshop: Workshop
         assert left.state is PublicationState.RESERVED
         again = await publish(workshop, second)
     assert isinstance(again, Receipt), "the visit ended with its activity"
+
+
+async def test_a_site_that_asks_for_a_pause_is_left_alone_by_every_article(workshop: Workshop) -> None:
+    async def full(peer: Peer) -> None:
+        await peer.reply(429, b"{}", Retry_After="60")
+
+    async with raw_server(full) as server:
+        name = workshop.name("own")
+        await commands(workshop).put(entry(name, server.url, user="ann"), "secret")
+        first, second = await step_to(workshop, name, "one"), await step_to(workshop, name, "two")
+        told = await publish(workshop, first)
+        asked = len(server.peers)
+        waits = await publish(workshop, second)
+        assert len(server.peers) == asked
+    assert isinstance(told, Receipt)
+    assert told.state is PublicationState.RESERVED
+    assert isinstance(waits, Waiting)
+    assert (waits.until - datetime.now(UTC)).total_seconds() > 50
+
+
+async def test_a_site_that_is_paused_for_long_is_looked_at_more_seldom(workshop: Workshop) -> None:
+    """Each look adds to the article's history, which the server ends at 51,200 events."""
+    name = await own_blog(workshop, rate="0")
+    step = await step_to(workshop, name)
+    soon = await publish(workshop, step)
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        earlier = text("UPDATE registered_sites SET updated_at = updated_at - interval '40 min' WHERE name = :name")
+        await scope.sql.execute(earlier, {"name": name})
+    later = await publish(workshop, step)
+    assert isinstance(soon, Waiting)
+    assert isinstance(later, Waiting)
+    assert round((soon.until - datetime.now(UTC)) / timedelta(minutes=1)) == 2
+    assert round((later.until - datetime.now(UTC)) / timedelta(minutes=1)) == 20
 
 
 async def test_a_paused_site_is_sent_nothing_and_waits(workshop: Workshop) -> None:

@@ -10,14 +10,15 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.failures import BROKEN
 from activities.setbacks import Attempt, Setbacks
-from activities.till import purchase_id
+from activities.till import Till, purchase_id
 from activities.turns import STOPPED_CHECK, Leave, Turns, look
 from citeloop.channels.errors import ChannelError, Fault
-from citeloop.channels.ports import Call
+from citeloop.channels.ports import Call, Completion
 from citeloop.models.plan import Stage
 from citeloop.models.throttling import Cause
 from citeloop.models.work import Draft, Step, Waiting
 from citeloop.store.repositories import channels, purchases
+from citeloop.store.repositories.allowances import Taken
 from tests.activities.test_writing import bought
 from tests.activities.workshop import QUICK, Workshop
 
@@ -248,3 +249,31 @@ async def test_cached_tokens_and_searches_are_kept_with_the_purchase(workshop: W
         again = await purchases.get(scope, grown.id)
     assert again is not None
     assert (again.cached_tokens, again.searches) == (7, 2)
+
+
+async def test_calls_that_end_never_lock_those_out_that_begin(workshop: Workshop) -> None:
+    """Both write the channel's ledger; a deadlock would lose the hold of a 429, or an answer that was paid for."""
+    everything = 10**9
+    await workshop.change_channel("deepseek", tokens_per_minute=everything, calls_per_day=everything)
+    outside = workshop.outside()
+    spec, till = outside.channel(workshop.name("deepseek")), Till(workshop.database, outside)
+
+    async def calls(number: int) -> None:
+        for n in range(15):
+            taken = await till._turns._take(spec, 100)
+            assert isinstance(taken, Taken)
+            if number % 3:
+                done = Completion(text="a text", model="m", input_tokens=5, output_tokens=5)
+                await till._went_well(spec, Leave(taken=taken), done)
+                continue
+            call = Call(purchase_id=f"{workshop.suffix}/{number}/{n}", policy=QUICK)
+            attempt = Attempt(
+                tenant_id=workshop.tenant.id, article_id=None, channel=spec.name, last_resort=False, call=call,
+                leave=Leave(taken=taken),
+            )  # fmt: skip
+            with pytest.raises(ApplicationError):
+                await Setbacks(workshop.database).met(
+                    ChannelError(Fault.RATE_LIMITED, "429", delay=timedelta(milliseconds=1)), attempt
+                )
+
+    await asyncio.gather(*(calls(number) for number in range(12)))

@@ -101,6 +101,9 @@ async def test_credentials_may_come_from_variables(commands: SiteCommands, tmp_p
         ("name,kind,base_url,passwort\n", "unknown column 'passwort'"),
         (HEAD, "holds no sites"),
         (HEAD + "a,b,c,d,e,f,g,h,i,j\n", "line 2 has 10 cells"),
+        (HEAD + GOOD + GOOD.replace("pass word", "p" * 200_000), "line 3: field larger than"),
+        (HEAD + GOOD + GOOD.replace("https", '"https'), "line 3: unexpected end"),
+        (HEAD + GOOD + NEWS.replace("tea", "t\0ea"), r"line 3: news\.labels: holds a NUL"),
         ("name;kind;base_url\n", "unknown column"),
     ],
 )

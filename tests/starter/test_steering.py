@@ -162,7 +162,7 @@ async def test_what_has_ended_takes_no_more_words(commands: Commands) -> None:
     await until(commands, article_id, State.DONE)
     with pytest.raises(Conflict, match="has ended: done"):
         await commands.pause(article_id)
-    with pytest.raises(Conflict, match="only a parked, failed or cancelled one is retried"):
+    with pytest.raises(Conflict, match="only a parked, failed or cancelled one is retried, and one"):
         await commands.retry(article_id)
 
 

@@ -231,3 +231,32 @@ async def test_counts_add_up(database: Database) -> None:
 async def test_an_unknown_channel_is_named(database: Database) -> None:
     with pytest.raises(NotFound, match="no channel 'nowhere'"):
         await reserve(database, "nowhere")
+
+
+@pytest.mark.parametrize("stopped_between", [False, True])
+async def test_a_faster_rate_does_not_wait_for_a_turn_that_the_slow_one_put_a_day_ahead(
+    database: Database, *, stopped_between: bool
+) -> None:
+    channel = await known(database, Fraction(1, 86400))
+    async with database.operator() as op:
+        assert isinstance(await pacing.reserve(op, channel, max_wait=timedelta(seconds=1)), Slot)
+    async with database.operator() as op:
+        assert isinstance(await pacing.reserve(op, channel, max_wait=timedelta(seconds=1)), Closed)
+    for rate in (Fraction(0), Fraction(5)) if stopped_between else (Fraction(5),):
+        async with database.operator() as op:
+            await channels.set_rate(op, channel, rate)
+    async with database.operator() as op:
+        soon = await pacing.reserve(op, channel, max_wait=HOUR)
+    assert isinstance(soon, Slot)
+    assert soon.wait < timedelta(seconds=2)
+
+
+async def test_a_faster_rate_does_not_end_a_hold(database: Database) -> None:
+    channel = await known(database, Fraction(1))
+    async with database.operator() as op:
+        await throttling.hold(op, channel, until=datetime.now(UTC) + HOUR, reason="429")
+        await channels.set_rate(op, channel, Fraction(5))
+    async with database.operator() as op:
+        assert isinstance(await pacing.reserve(op, channel, max_wait=HOUR), Closed)
+        kept = text("SELECT next_us / 1000000 - extract(epoch FROM now()) FROM channels WHERE name = :name")
+        assert (await op.sql.execute(kept, {"name": channel})).scalar_one() > HOUR.total_seconds() - 10

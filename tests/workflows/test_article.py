@@ -276,8 +276,29 @@ async def test_one_site_is_enough_to_go_on_and_the_other_is_named(theatre: Theat
         receipt(step, PublicationState.FAILED, reason="401") if step.route == "b" else None
     )
     handle = await theatre.start(two.model_copy(update={"routes": routes}))
-    assert (await handle.result()).state is State.MEASURED
+    ended = await handle.result()
+    assert (ended.state, ended.reason) == (State.MEASURED, "b: failed: 401")
     assert theatre.world.notes[0].progress.reason == "b: failed: 401"
+
+
+async def test_a_retry_while_monitoring_publishes_where_a_page_is_missing(theatre: Theatre) -> None:
+    refusing = True
+    theatre.world.script["publish"] = lambda step: (
+        receipt(step, PublicationState.FAILED, reason="401") if refusing and step.route == "b" else None
+    )
+    theatre.world.script["reconcile"] = lambda step: receipt(step, PublicationState.FAILED, reason="401")
+    both = tuple(Route(name=name, queue="channel.test", policy=QUICK) for name in ("a", "b"))
+    routes = plan().routes | {Stage.PUBLISH: both}
+    slow = MonitorPolicy(offsets=(1,), day=timedelta(seconds=8))
+    handle = await theatre.start(plan(routes=routes, monitor=slow))
+    await until(lambda: State.PUBLISHED in theatre.world.states())
+    assert theatre.world.notes[-1].progress.reason == "b: failed: 401"
+    refusing = False
+    await handle.signal("retry")
+    await until(lambda: theatre.world.notes[-1].progress.reason == "")
+    ended = await handle.result()
+    assert (ended.state, ended.reason) == (State.MEASURED, "")
+    assert sorted(step.route for step in theatre.world.steps["publish"]) == ["a", "b", "b"]
 
 
 @pytest.mark.parametrize("early", [True, False])

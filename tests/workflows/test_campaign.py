@@ -311,3 +311,19 @@ async def _runs(campaign: Campaign) -> int:
         run_id = last.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
         runs += 1
     return runs
+
+
+async def test_a_campaign_that_is_paused_in_mid_baseline_does_not_ask_on(years: Theatre) -> None:
+    """Hundreds of held samples that ask twice a minute would end it: the server allows 51,200 events."""
+    book = Book(years.world, 1)
+    years.world.script["sample"] = lambda _: (
+        None if "resume" in book.changes() else Held(by="campaign", reason="paused in the store")
+    )
+    campaign = await start(years)
+    await campaign.signal("pause", {"reason": "holidays"})
+    await years.env.sleep(timedelta(days=3))
+    assert years.world.calls["sample"] <= 5 * len(ENGINES)
+    await campaign.signal("resume")
+    await until(lambda: book.changes() == ["pause", "resume", "baseline"])
+    book.end_all()
+    await campaign.result()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from citeloop.models.plan import MonitorPolicy, ReviewMode, ReviewPolicy, Stage, State
-from citeloop.models.work import Outcome, PublicationState, Reading
+from citeloop.models.work import Held, Outcome, PublicationState, Reading
 from tests.workflows.conftest import Theatre
 from tests.workflows.test_article import until
 from tests.workflows.world import plan, receipt, soon, verdict
@@ -146,3 +146,27 @@ async def test_a_pause_after_a_review_keeps_no_reason_of_the_review(theatre: The
     await handle.result()
     told = [(note.progress.state, note.progress.reason) for note in theatre.world.notes]
     assert told[:3] == [(State.REVIEW, "waits for a person"), (State.PAUSED, ""), (State.RUNNING, "")]
+
+
+async def test_a_hold_of_a_week_is_looked_at_so_seldom_that_the_history_has_room_for_months(years: Theatre) -> None:
+    """The server ends a workflow whose history reaches 51,200 events."""
+    looks = 7 * 24 + 7
+    held = [Held(by="tenant", reason="budget")] * looks
+    years.world.script["generate"] = lambda _: held.pop() if held else None
+    handle = await years.start(plan(stages=(Stage.GENERATE,)))
+    await handle.result()
+    events = [event async for event in handle.fetch_history_events()]
+    lasted = events[-1].event_time.ToDatetime() - events[0].event_time.ToDatetime()
+    assert lasted >= timedelta(days=7)
+    assert len(events) < 20 * looks
+
+
+async def test_an_article_that_a_person_has_paused_asks_once_a_day_and_goes_on_at_once(years: Theatre) -> None:
+    years.world.script["generate"] = lambda _: Held(by="article", reason="paused")
+    handle = await years.start(plan(stages=(Stage.GENERATE,)), paused=False)
+    await handle.signal(ArticleWorkflow.pause)
+    await years.env.sleep(timedelta(days=3))
+    assert years.world.calls["generate"] <= 5
+    years.world.script.clear()
+    await handle.signal(ArticleWorkflow.resume)
+    assert (await handle.result()).state is State.DONE

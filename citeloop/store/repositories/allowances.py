@@ -15,7 +15,7 @@ MINUTE = timedelta(seconds=60)
 
 _ALLOWED = text("""
 SELECT tokens_per_minute, calls_per_day, tokens_per_day, clock_timestamp() AS now
-FROM channels WHERE name = :name FOR UPDATE
+FROM channels WHERE name = :name FOR NO KEY UPDATE
 """)
 _FORGET = text("DELETE FROM channel_takings WHERE name = :name AND at <= :edge")
 _TAKINGS = text("SELECT at, tokens FROM channel_takings WHERE name = :name ORDER BY at")
@@ -74,10 +74,13 @@ async def take(
 
 
 async def settle(op: OperatorScope, channel: str, taken: Taken, tokens: int) -> None:
-    """Put what was really used in the estimate's place; 0 for a call that the provider turned away."""
+    """Put what was really used in the estimate's place; 0 for a call that the provider turned away.
+
+    Last in its transaction: channel, counts, day and minute are locked in this order everywhere.
+    """
     values = {"name": channel, "since": taken.since, "calls": 0, "tokens": tokens - taken.tokens}
+    await op.sql.execute(_COUNT_DAY, values)  # locked in the order in which `take` does it
     await op.sql.execute(_SETTLE, {"name": channel, "id": taken.id, "tokens": tokens})
-    await op.sql.execute(_COUNT_DAY, values)
 
 
 def _used_up(allowed: Row[Any], used: Row[Any], tokens: int, calls: int) -> str:

@@ -7,6 +7,7 @@ from citeloop.models.record import Record
 from citeloop.models.work import PublicationState
 from citeloop.store.database import OperatorScope, Scope
 from citeloop.store.repositories import publications
+from citeloop.store.repositories.publications import Fields
 
 _RESERVATION = text("SELECT tenant_id, publication_id, article_id, site FROM citeloop_reservation(:token)")
 _ENTER = text("SELECT set_config('citeloop.tenant', :tenant, true)")
@@ -86,19 +87,19 @@ async def apply(scope: Scope, publication_id: str) -> bool:
 
     A genuine word counts in every state and however late it comes: early ones arrive before the send has
     returned, late ones after the article was parked, or found absent. It never moves a page that stands or was
-    withdrawn. Whether a workflow has taken it is not told here: see `delivered`.
+    withdrawn, and takes nothing back that the site has told before. Whether a workflow has taken it is not told here:
+    see `delivered`.
     """
     moved = False
     for event in await pending(scope, publication_id):
         if event.type == PUBLISHED:
+            said: Fields = {"reason": ""}
+            if event.remote_id:
+                said["remote_id"] = event.remote_id
+            if event.url:
+                said["url"] = event.url
             moved |= await publications.advance(
-                scope,
-                publication_id,
-                expected=_MAY_STAND,
-                to=PublicationState.PUBLISHED,
-                remote_id=event.remote_id,
-                url=event.url,
-                reason="",
+                scope, publication_id, expected=_MAY_STAND, to=PublicationState.PUBLISHED, **said
             )
     return moved
 

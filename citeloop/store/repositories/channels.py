@@ -51,12 +51,20 @@ _VANISH_CHANNELS = text(
 )
 _VANISH_SITES = text("UPDATE sites SET vanished = true WHERE NOT vanished AND name <> ALL(CAST(:names AS varchar[]))")
 _RATES = text(
-    "SELECT rate, operator_rate, adaptive_rate, calls_per_dispatch FROM channels WHERE name = :name FOR UPDATE"
+    "SELECT rate, operator_rate, adaptive_rate, calls_per_dispatch FROM channels WHERE name = :name FOR NO KEY UPDATE"
 )
-_SETTLE = text(
-    "UPDATE channels SET operator_rate = :operator_rate, adaptive_rate = :adaptive_rate, "
-    "interval_us = CAST(:interval AS numeric), stopped = :stopped WHERE name = :name"
-)
+# A faster rate holds from the last turn on: of a slow one, the next turn may lie a day ahead. No turn is given out
+# more than a second ahead, so one that lies further off can be taken back.
+_SETTLE = text("""
+UPDATE channels SET operator_rate = :operator_rate, adaptive_rate = :adaptive_rate,
+  interval_us = CAST(:interval AS numeric), stopped = :stopped,
+  next_us = CASE WHEN CAST(:interval AS numeric) < interval_us OR interval_us IS NULL
+    THEN greatest(
+      least(next_us, (extract(epoch FROM clock_timestamp()) + 1) * 1000000 + coalesce(CAST(:interval AS numeric), 0)),
+      extract(epoch FROM hold_until) * 1000000)
+    ELSE next_us END
+WHERE name = :name
+""")
 _PAUSE = text("""
 UPDATE channels SET paused = true, pause_reason = :reason, pause_cause = :cause
 WHERE name = :name AND (:cause = 'operator' OR NOT paused OR pause_cause <> 'operator')

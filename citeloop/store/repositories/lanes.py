@@ -20,6 +20,11 @@ _LEAVE = text("""
 UPDATE site_lanes SET leases = leases - CAST(:holder AS text), held_us = (3 * held_us + CAST(:held AS bigint)) / 4
 WHERE tenant_id = :owner AND site = :site AND leases ? CAST(:holder AS text)
 """)
+_HOLD = text("""
+UPDATE site_lanes SET next_us = greatest(next_us, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+  + CAST(:span AS bigint))
+WHERE tenant_id = :owner AND site = :site
+""")
 
 
 class Turn(Record):
@@ -52,3 +57,8 @@ async def take(
 async def leave(scope: Scope, owner: str, site: str, holder: str, *, held: timedelta) -> None:
     """held: how long the visit took; by it those who wait are spread out. A visit that ran out changes nothing."""
     await scope.sql.execute(_LEAVE, {"owner": owner, "site": site, "holder": holder, "held": held // _MICRO})
+
+
+async def hold(scope: Scope, owner: str, site: str, *, span: timedelta) -> None:
+    """No visit begins before `span` is over, whoever wants it. A hold is never shortened."""
+    await scope.sql.execute(_HOLD, {"owner": owner, "site": site, "span": span // _MICRO})

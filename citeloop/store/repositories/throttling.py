@@ -39,7 +39,7 @@ WHERE name = :name AND (quota_until IS NULL OR quota_until < :until)
 """)
 _LIMITS = text("""
 SELECT rate, operator_rate, adaptive_rate, limited_at, limited_streak, clock_timestamp() AS now
-FROM channels WHERE name = :name FOR UPDATE
+FROM channels WHERE name = :name FOR NO KEY UPDATE
 """)
 _LIMITED = text("UPDATE channels SET limited_at = :now, adapted_at = :now, limited_streak = :streak WHERE name = :name")
 _CUT = text("""
@@ -47,10 +47,10 @@ SELECT c.name, c.rate, c.operator_rate, c.adaptive_rate, c.limited_streak, c.ada
 FROM channels c JOIN channel_counts n ON n.name = c.name
 WHERE c.adaptive_rate IS NOT NULL AND n.last_call_at > c.adapted_at
   AND (c.hold_until IS NULL OR c.hold_until <= clock_timestamp())
-FOR UPDATE OF c
+ORDER BY c.name FOR NO KEY UPDATE OF c
 """)
 _ADAPTED = text("UPDATE channels SET adapted_at = clock_timestamp() WHERE name = :name")
-_BREAKER = text("SELECT breaker_level FROM channels WHERE name = :name AND breaker_until IS NOT NULL FOR UPDATE")
+_BREAKER = text("SELECT breaker_level FROM channels WHERE name = :name AND breaker_until IS NOT NULL FOR NO KEY UPDATE")
 _OPEN = text("""
 UPDATE channels SET breaker_until = clock_timestamp() + :span, breaker_level = :level, breaker_reason = :reason,
   probe_until = NULL
@@ -60,8 +60,14 @@ _KEEP_PROBE = text(
     "UPDATE channels SET probe_until = clock_timestamp() + :span WHERE name = :name AND breaker_until IS NOT NULL"
 )
 _UNPROBE = text("UPDATE channels SET probe_until = NULL WHERE name = :name AND breaker_until IS NOT NULL")
+_LOCK = text("SELECT 1 FROM channels WHERE name = :name FOR NO KEY UPDATE")
 _SWEEP = text("DELETE FROM channel_stretches WHERE began_at < clock_timestamp() - interval '15 minutes'")
 _REASON_LIMIT = 300
+
+
+async def lock(op: OperatorScope, channel: str) -> None:
+    """First in a transaction that counts and then changes the channel: others change it and then count."""
+    await op.sql.execute(_LOCK, {"name": channel})
 
 
 async def counted(
