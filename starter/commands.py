@@ -101,7 +101,10 @@ class Commands:
         why = reason or f"paused by {self._by}"
         async with self._database.tenant(self._tenant.id) as scope:
             await articles.hold(scope, article_id, why)
-        return await self._teller.tell(article, "pause", self._word(reason=why), _is(State.PAUSED))
+        # Nothing goes on during a review until somebody decides, and then the pause holds.
+        return await self._teller.tell(
+            article, "pause", self._word(reason=why), lambda p: p.state in {State.PAUSED, State.REVIEW}
+        )
 
     async def resume(self, article_id: str) -> Effect:
         article = await self._open(article_id)
@@ -321,10 +324,6 @@ class Commands:
 
 def _submitted(stored: Stored) -> Submitted:
     return Submitted(campaign_id=stored.campaign_id, article_ids=stored.article_ids, new=stored.new, started=False)
-
-
-def _is(state: State) -> Callable[[Progress], bool]:
-    return lambda progress: progress.state is state
 
 
 def _none(*states: State) -> Callable[[CampaignView], bool]:

@@ -65,7 +65,7 @@ class Teller:
             await asyncio.sleep(min(_AGAIN, left))
         if progress is None:
             return effect_on(article, answered=False, message=UNANSWERED)
-        return effect_on(article, progress, answered=True, message="heard; it takes effect after the running call")
+        return effect_on(article, progress, answered=True, message="heard; it takes effect before the next stage")
 
     async def tell_campaign(
         self,

@@ -112,7 +112,7 @@ def _length_flags(body: Body, locale: str, kind: Kind) -> Iterator[Flag]:
         low, high = low * 3 // 2, high * 3 // 2
     size = word_count(body.text)
     if not low <= size <= high:
-        yield _flag("length", Severity.FLAG, f"{size} words or characters; a {kind} should have {low} to {high}")
+        yield _flag("length", Severity.FLAG, f"{size} words or characters; the kind {kind} should have {low} to {high}")
 
 
 def _language_flags(body: Body, locale: str) -> Iterator[Flag]:

@@ -39,6 +39,8 @@ async def test_a_child_that_never_answers_is_ended_and_reported(tmp_path: Path) 
 async def test_a_stale_child_of_a_killed_supervisor_is_ended_before_the_new_one_starts(tmp_path: Path) -> None:
     stale = Child(Program("one", SLEEPER), tmp_path, healthy)
     await stale.start()
+    while not command_line(stale.pid or 0):  # for a moment after it was started, a process has none
+        await asyncio.sleep(0.01)
     fresh = Child(Program("one", SLEEPER), tmp_path, healthy)
     await fresh.start()
     assert stale.pid is not None

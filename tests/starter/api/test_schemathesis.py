@@ -14,6 +14,9 @@ from tests.starter.api.conftest import Door, serving
 from tests.starter.api.test_isolation import furnished
 
 SECONDS = 30
+PATIENCE = timedelta(milliseconds=500)
+"""For Temporal's answer to a signal, on a machine that is busy."""
+
 SHORT = timedelta(milliseconds=100)
 """No worker answers here, and a stream that ends is one that can be judged."""
 CHECKS = (
@@ -32,7 +35,7 @@ CHECKS = (
 async def url(door: Door, client: Client) -> AsyncIterator[str]:
     """With a real Temporal, so that no answer may be a 503."""
     there = door.app.state.wiring
-    door.app.state.wiring = replace(there, client=client, patience=SHORT, stream=SHORT)
+    door.app.state.wiring = replace(there, client=client, patience=PATIENCE, stream=SHORT)
     async with serving(door.app) as address:
         yield address
     door.app.state.wiring = there
