@@ -1,5 +1,6 @@
-"""300 articles (in `.ci/run` 120) to 30 sites that lose replies, break, hide behind firewalls and call back twice or late, while the
-worker is killed twice: nothing is posted twice, nothing is lost, and what cannot be decided waits with its reason.
+"""300 articles (in `.ci/run` 120) to 30 sites that lose replies, break, hide behind firewalls and call back twice or
+late, while the worker is killed twice: nothing is posted twice, nothing is lost, and what cannot be decided waits with
+its reason.
 """
 
 import asyncio
