@@ -22,9 +22,13 @@ def spec(name: str, rate: Fraction | None, **fields: Any) -> ChannelSpec:
     )
 
 
+def name() -> str:
+    return f"c{ids.new_id().lower()}"
+
+
 async def known(database: Database, rate: Fraction | None, **fields: Any) -> str:
     """The name of a channel that channels.toml has just told the store of."""
-    made = f"c{ids.new_id().lower()}"
+    made = name()
     async with database.operator() as op:
         await channels.sync(op, Catalog(channels=(spec(made, rate, **fields),)))
     return made

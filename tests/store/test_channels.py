@@ -6,46 +6,17 @@ from fractions import Fraction
 import pytest
 from sqlalchemy import text
 
-from citeloop.models import ids
-from citeloop.models.channel import Catalog, ChannelSpec, Role, SiteKind, SiteSpec
+from citeloop.models.channel import Catalog, SiteKind, SiteSpec
 from citeloop.models.throttling import Cause
 from citeloop.store.database import Database
 from citeloop.store.errors import NotFound
 from citeloop.store.repositories import channels, pacing, throttling
-from citeloop.store.repositories.channels import ChannelRow
 from citeloop.store.repositories.pacing import Closed, Slot
 from citeloop.store.repositories.tenants import TenantRow
 from starter.embedded.postgres import EmbeddedPostgres
+from tests.store.channel_material import known, name, row, spec
 
 HOUR = timedelta(hours=1)
-
-
-def spec(name: str, rate: Fraction | None, burst: int = 1) -> ChannelSpec:
-    return ChannelSpec(
-        name=name,
-        roles=frozenset({Role.WRITE}),
-        dialect="openai_chat",
-        base_url="http://127.0.0.1",
-        model="m",
-        rate=rate,
-        burst=burst,
-    )
-
-
-def name() -> str:
-    return f"c{ids.new_id().lower()}"
-
-
-async def known(database: Database, rate: Fraction | None, burst: int = 1) -> str:
-    made = name()
-    async with database.operator() as op:
-        await channels.sync(op, Catalog(channels=(spec(made, rate, burst),)))
-    return made
-
-
-async def row(database: Database, channel: str) -> ChannelRow:
-    async with database.operator() as op:
-        return next(each for each in await channels.rows(op) if each.name == channel)
 
 
 @pytest.fixture
@@ -77,7 +48,7 @@ def is_strict_bucket(times: list[datetime], rate: Fraction, burst: int) -> bool:
 async def test_two_hundred_at_once_from_two_processes_get_a_strict_token_bucket(
     database: Database, second: Database, rate: Fraction, burst: int
 ) -> None:
-    channel = await known(database, rate, burst)
+    channel = await known(database, rate, burst=burst)
     taken = await asyncio.gather(*(reserve((database, second)[n % 2], channel) for n in range(200)))
     slots = [slot for slot in taken if isinstance(slot, Slot)]
     assert len(slots) == 200
