@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from fractions import Fraction
 
-import asyncpg
 import pytest
 from temporalio.client import ActivityHandle, Client
 from temporalio.common import Priority, RetryPolicy
@@ -20,7 +19,7 @@ from citeloop.models.plan import Plan, Stage
 from citeloop.models.work import Draft
 from citeloop.store.repositories import channels, tenants
 from starter.embedded.postgres import EmbeddedPostgres
-from tests.activities.workshop import Workshop
+from tests.activities.workshop import Workshop, forget_vanished
 from workflows import options
 from workflows.client import connect
 
@@ -33,12 +32,7 @@ Task = ActivityHandle[Draft]
 @pytest.fixture
 async def reconciling(workshop: Workshop, client: Client, postgres: EmbeddedPostgres) -> AsyncIterator[None]:
     """Sets the queues' limits as the leading worker does, of this test's channels only."""
-    owner = await asyncpg.connect(postgres.url("owner"))
-    await owner.execute(
-        "DELETE FROM channel_counts WHERE name IN (SELECT name FROM channels WHERE vanished);"
-        "DELETE FROM channels WHERE vanished"
-    )
-    await owner.close()
+    await forget_vanished(postgres.url("owner"))
     reconciler = Reconciler(client, workshop.database)
 
     async def loop() -> None:

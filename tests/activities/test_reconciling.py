@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-import asyncpg
 import pytest
 from sqlalchemy import text
 from temporalio.api.enums.v1 import TaskQueueType
@@ -21,7 +20,7 @@ from citeloop.store.repositories import articles, campaigns, channels, correctio
 from starter.embedded.postgres import EmbeddedPostgres
 from tests.activities.test_bookkeeping import end_all
 from tests.activities.test_publishing import publish
-from tests.activities.workshop import Workshop
+from tests.activities.workshop import Workshop, forget_vanished
 from tests.workflows.test_article import until
 
 AHEAD = 1.25
@@ -31,12 +30,7 @@ AHEAD = 1.25
 @pytest.fixture
 async def reconciler(workshop: Workshop, client: Client, postgres: EmbeddedPostgres) -> AsyncIterator[Reconciler]:
     """No worker serves the workflows that it starts; they are ended with the test."""
-    owner = await asyncpg.connect(postgres.url("owner"))
-    await owner.execute(
-        "DELETE FROM channel_counts WHERE name IN (SELECT name FROM channels WHERE vanished);"
-        "DELETE FROM channels WHERE vanished"
-    )
-    await owner.close()
+    await forget_vanished(postgres.url("owner"))
     yield Reconciler(client, workshop.database)
     await end_all(client, workshop.tenant.id)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
+import asyncpg
 import httpx
 from temporalio.testing import ActivityEnvironment
 
@@ -286,3 +287,13 @@ def _in_order(plan: Plan) -> Plan:
         for stage, found in plan.routes.items()
     }
     return plan.model_copy(update={"routes": routes})
+
+
+async def forget_vanished(owner_url: str) -> None:
+    """Earlier tests' channels, which a reconciler would otherwise look after as well."""
+    owner = await asyncpg.connect(owner_url)
+    await owner.execute(
+        "DELETE FROM channel_counts WHERE name IN (SELECT name FROM channels WHERE vanished);"
+        "DELETE FROM channels WHERE vanished"
+    )
+    await owner.close()
