@@ -5,7 +5,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from citeloop.models import ids
-from citeloop.models.plan import MonitorPolicy, Plan, Stage, State
+from citeloop.models.plan import MonitorPolicy, Stage, State
 from citeloop.models.work import Measurement
 from citeloop.rules import measuring
 from citeloop.store.database import Database, Scope
@@ -13,7 +13,17 @@ from citeloop.store.repositories import articles, campaigns, manifests, publicat
 from workflows import stages
 from workflows.client import start_article
 from workflows.orders import Rank, Word
-from workflows.stages import CampaignBrief, CampaignChange, CampaignRef, Census, Note, Page, SamplePage, SampleQuery
+from workflows.stages import (
+    CampaignBrief,
+    CampaignChange,
+    CampaignRef,
+    Census,
+    Ending,
+    Note,
+    Page,
+    SamplePage,
+    SampleQuery,
+)
 
 PAGE = 200
 
@@ -36,21 +46,22 @@ class BookkeepingActivities(stages.Bookkeeping):
             return await campaigns.baseline_ready(scope, campaign.campaign_id)
 
     @activity.defn(name="bookkeeping.measure")
-    async def measure(self, plan: Plan) -> Measurement:
+    async def measure(self, ending: Ending) -> Measurement:
+        plan = ending.plan
         async with self._database.tenant(plan.tenant_id) as scope:
             taken = await samples.of_keyword(scope, plan.manifest_id, ids.prompt_id(plan.keyword, plan.locale))
             rows = await publications.of_article(scope, plan.article_id)
-            progress = await articles.saved_progress(scope, plan.article_id)
             found = measuring.measure_article(
                 taken,
                 [row.url for row in rows if row.url],
-                progress.published_at if progress is not None else None,
+                ending.progress.published_at,
                 day=plan.monitor.day,
             )
             engines = len(plan.routes.get(Stage.MONITOR, ()))
             planned = engines * len(plan.monitor.offsets) * plan.monitor.replicates
             measurement = found.model_copy(update={"after_planned": planned})
             await articles.measured(scope, plan.article_id, measurement)
+            await articles.note(scope, plan.article_id, ending.progress)
             return measurement
 
     @activity.defn(name="bookkeeping.brief")

@@ -24,11 +24,11 @@ from urllib.parse import urlsplit
 import httpx
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import text
 
 from citeloop.store.database import Database
 from citeloop.store.repositories.api_keys import KeyRole
 from citeloop.store.repositories.tenants import TenantRow
+from citeloop.store.statements import text
 from starter import files, keys, simulated
 from starter.connecting import tenant_of
 from starter.stack import Parts, Stack

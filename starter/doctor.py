@@ -97,7 +97,7 @@ async def _work(settings: Settings, known: Catalog | None) -> list[Finding]:
 async def _rows(settings: Settings) -> list[ChannelRow]:
     """None while the store does not answer or is not there yet: its own group tells that."""
     try:
-        database = Database(endpoints.database_url(settings), pool_size=1, max_overflow=0)
+        database = Database(endpoints.database_url(settings), pool_size=1)
     except (CommandError, ValueError):
         return []
     try:

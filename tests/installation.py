@@ -9,7 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import text
 from temporalio.client import Client, WorkflowHandle
 
 from citeloop.channels import catalog
@@ -21,6 +20,7 @@ from citeloop.store.database import Database
 from citeloop.store.repositories import articles
 from citeloop.store.repositories.articles import ArticleView, EventView
 from citeloop.store.repositories.tenants import TenantRow
+from citeloop.store.statements import text
 from starter import files, simulated
 from starter.commands import Commands
 from starter.connecting import tenant_of

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from typing import NoReturn
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
@@ -15,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
 from workflows import options, publication, sampling
 from workflows.life import Life, together
 from workflows.orders import NOTHING, ArticleOrder, Rank, Word
-from workflows.stages import Bookkeeping, DecisionNote, Illustrating, Reviewing, Writing
+from workflows.stages import DecisionNote, Illustrating, Reviewing, Writing
 from workflows.steering import StageFailed, Steering, Stopped
 
 
@@ -121,13 +122,10 @@ class ArticleWorkflow:
 
     async def _monitor(self) -> None:
         """The engines are asked again at the plan's offsets; days or weeks later there is a measured answer."""
-        if workflow.info().continued_run_id is None:
-            await workflow.wait_condition(workflow.all_handlers_finished)
-            workflow.continue_as_new(
-                ArticleOrder(plan=self._plan, progress=self._life.progress, paused=self._steering.paused)
-            )
         published_at = self._life.progress.published_at or workflow.now()
         for offset in options.windows(self._plan.monitor)[self._life.progress.measured :]:
+            if published_at + offset - workflow.now() > options.LONG_WAIT and workflow.info().continued_run_id is None:
+                await self._anew()
             await self._until(published_at + offset)
             if self._life.progress.measured == 0:
                 await publication.look_again(self._life)
@@ -136,6 +134,13 @@ class ArticleWorkflow:
             await self._life.gate(Stage.MONITOR)
             await sampling.window(self._life, "after", published_at + offset)
             self._life.set(measured=self._life.progress.measured + 1)
+
+    async def _anew(self) -> NoReturn:
+        """Days of waiting begin with an empty history, which any worker takes up at once."""
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        workflow.continue_as_new(
+            ArticleOrder(plan=self._plan, progress=self._life.progress, paused=self._steering.paused)
+        )
 
     async def _until(self, when: datetime) -> None:
         """The next window, or the withdrawal of the last page. A retry meanwhile is for the sites that lack one."""
@@ -217,10 +222,9 @@ class ArticleWorkflow:
     async def _end(self, state: State, reason: str = "") -> Ended:
         measurement = None
         if state is State.MEASURED:
-            measurement = await workflow.execute_local_activity_method(
-                Bookkeeping.measure, self._plan, **options.ledger()
-            )
-        await self._life.record(state, reason)
+            measurement = await self._life.measure(reason)
+        else:
+            await self._life.record(state, reason)
         receipts = self._life.progress.receipts
         urls = tuple(r.url for r in receipts if r.url and r.state is not PublicationState.WITHDRAWN)
         return Ended(state=state, reason=reason, urls=urls, measurement=measurement)

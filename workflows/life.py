@@ -10,9 +10,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 from citeloop.models.plan import Plan, Route, Stage, State
-from citeloop.models.work import Draft, Held, Progress, Step, Waiting
+from citeloop.models.work import Draft, Held, Measurement, Progress, Step, Waiting
 from workflows import options
-from workflows.stages import Bookkeeping, Note
+from workflows.stages import Bookkeeping, Ending, Note
 from workflows.steering import StageFailed, Steering, show
 
 Answer = TypeVar("Answer")
@@ -130,6 +130,13 @@ class Life:
             tenant_id=self.plan.tenant_id, article_id=self.plan.article_id, progress=self.progress, lifted=lifted
         )
         await workflow.execute_local_activity_method(Bookkeeping.note, note, **options.ledger())
+
+    async def measure(self, reason: str) -> Measurement:
+        """The article's end as measured: what was found and where it stands, kept at once."""
+        self.set(state=State.MEASURED, reason=reason)
+        show(self.plan, self.progress)
+        ending = Ending(plan=self.plan, progress=self.progress)
+        return await workflow.execute_local_activity_method(Bookkeeping.measure, ending, **options.ledger())
 
     async def sleep_until(self, when: datetime | None) -> None:
         if when is not None and when > workflow.now():

@@ -21,6 +21,9 @@ QUEUE_MARGIN = timedelta(seconds=15)
 """What an activity may spend besides its call: its turn at the channel, and the store."""
 
 
+LONG_WAIT = timedelta(hours=1)
+"""Before a longer wait for a measuring, an article's history starts anew."""
+
 INSPECTION = timedelta(seconds=20)
 """What a page check may take: page, robots.txt and ping."""
 

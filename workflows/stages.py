@@ -36,6 +36,13 @@ class Note(Record):
     """A person resumed the article: the hold in its row, if any, is over too."""
 
 
+class Ending(Record):
+    """An article's last samples have been taken: what they found is to be counted, and its end noted."""
+
+    plan: Plan
+    progress: Progress
+
+
 class DecisionNote(Record):
     tenant_id: str
     article_id: str
@@ -230,7 +237,7 @@ class Bookkeeping(ABC):
 
     @activity.defn(name="bookkeeping.measure")
     @abstractmethod
-    async def measure(self, plan: Plan) -> Measurement: ...
+    async def measure(self, ending: Ending) -> Measurement: ...
 
     @activity.defn(name="bookkeeping.brief")
     @abstractmethod

@@ -1,27 +1,33 @@
 """The one way to the database: a transaction per activity or request, opened at the edge."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
-from sqlalchemy import Row, TextClause, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 
 from citeloop.store.errors import StoreUnavailable
 from citeloop.store.roles import plain
+from citeloop.store.statements import Row, Sql, Statement
 
 STATEMENT_TIMEOUT = timedelta(seconds=30)
-_SET_TENANT = text("SELECT set_config('citeloop.tenant', :tenant, true)")
-_PING = text("SELECT 1")
-_UNREACHABLE = (OSError, TimeoutError, DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError)
+POOL_PATIENCE = 30.0
+"""Seconds for which a transaction waits for a free connection."""
+_CONNECT_PATIENCE = 5.0
+_CACHED_STATEMENTS = 400
+"""More than there are: each connection prepares a statement once."""
+_UNREACHABLE = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+_LOST = (ConnectionError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError)
 _PASSING_CLASSES = ("08", "40", "53", "57P")
 """SQLSTATE classes: connection lost, rolled back (a deadlock), out of resources, server going down or coming up."""
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -29,23 +35,30 @@ class Scope:
     """One tenant's transaction: row-level security shows this tenant's rows and no others."""
 
     tenant_id: str
-    sql: AsyncConnection
+    sql: Sql
 
 
 @dataclass(frozen=True)
 class OperatorScope:
     """A transaction without a tenant: channels, sites, and what the SECURITY DEFINER functions show."""
 
-    sql: AsyncConnection
+    sql: Sql
 
 
 class Database:
     """A pool of connections as one role. `url` is `postgresql://…`; ValueError when it cannot be read."""
 
-    def __init__(self, url: str, *, pool_size: int = 10, max_overflow: int = 10) -> None:
+    def __init__(self, url: str, *, pool_size: int = 20) -> None:
         self._url = plain(url)
-        self._engine = _engine(self._url, pool_size=pool_size, max_overflow=max_overflow)
-        self._alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        try:
+            make_url(self._url)
+        except ArgumentError:
+            raise ValueError(
+                "the database URL cannot be read: write postgresql://user:password@host:port/name"
+            ) from None
+        self._pool_size = pool_size
+        self._opened_pool: asyncpg.Pool | None = None
+        self._opening = asyncio.Lock()
 
     def tenant(self, tenant_id: str) -> AbstractAsyncContextManager[Scope]:
         """Commits at the end, rolls back on an exception. Raises StoreUnavailable."""
@@ -54,118 +67,139 @@ class Database:
     def operator(self) -> AbstractAsyncContextManager[OperatorScope]:
         return self._operator()
 
-    async def look_up(self, statement: TextClause, values: dict[str, str]) -> Row[Any] | None:
+    async def look_up(self, statement: Statement, values: Mapping[str, object]) -> Row | None:
         """One statement by itself, in one round trip: no transaction, no tenant. Raises StoreUnavailable."""
-        for attempt in (1, 2):
-            try:
-                async with self._alone.connect() as connection:
-                    return (await connection.execute(statement, values)).one_or_none()
-            except _UNREACHABLE as error:
-                lost = isinstance(error, DBAPIError) and error.connection_invalidated
-                if isinstance(error, DBAPIError) and not _passes(error):
-                    raise
-                if attempt == 1 and lost:
-                    continue
-                raise StoreUnavailable(_words(error)) from None
-            except PoolTimeout:
-                break
-        raise StoreUnavailable("every connection of the pool is busy")
+
+        async def asked(connection: Any) -> Row | None:
+            row: Row | None = await connection.fetchrow(statement.sql, *statement.arguments(values))
+            return row
+
+        connection, row = await self._begun(asked)
+        await asyncio.shield(self._released(connection))
+        return row
 
     async def connect(self) -> asyncpg.Connection:
         """A connection of its own, outside the pool and any transaction; the caller closes it."""
         try:
             return await asyncpg.connect(
-                self._url, timeout=5, command_timeout=5, server_settings={"application_name": "citeloop"}
+                self._url,
+                timeout=_CONNECT_PATIENCE,
+                command_timeout=5,
+                server_settings={"application_name": "citeloop"},
             )
         except _UNREACHABLE as error:
             raise StoreUnavailable(_words(error)) from None
 
     async def close(self) -> None:
-        await self._engine.dispose()
+        if self._opened_pool is not None:
+            await self._opened_pool.close()
+            self._opened_pool = None
 
     @asynccontextmanager
     async def _tenant(self, tenant_id: str) -> AsyncIterator[Scope]:
-        async with self._transaction(_SET_TENANT, {"tenant": tenant_id}) as connection:
-            yield Scope(tenant_id, connection)
+        name = tenant_id.replace("'", "''")
+        async with self._transaction(f"BEGIN; SELECT set_config('citeloop.tenant', '{name}', true)") as sql:
+            yield Scope(tenant_id, sql)
 
     @asynccontextmanager
     async def _operator(self) -> AsyncIterator[OperatorScope]:
-        async with self._transaction(_PING, {}) as connection:
-            yield OperatorScope(connection)
+        async with self._transaction("BEGIN") as sql:
+            yield OperatorScope(sql)
 
     @asynccontextmanager
-    async def _transaction(self, opening: TextClause, values: dict[str, str]) -> AsyncIterator[AsyncConnection]:
-        connection = await self._opened(opening, values)
+    async def _transaction(self, opening: str) -> AsyncIterator[Sql]:
+        connection, _ = await self._begun(lambda driver: driver.execute(opening))
         try:
-            yield connection
-            await connection.commit()
-        except DBAPIError as error:
-            if _passes(error):
+            yield Sql(connection)
+            await connection.execute("COMMIT")
+        except BaseException as error:
+            await asyncio.shield(self._released(connection, rolled_back=True))
+            if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | ConnectionError) and _passes(error):
                 raise StoreUnavailable(_words(error)) from None
             raise
-        except (ConnectionError, asyncpg.PostgresConnectionError) as error:  # the driver's own, now and then
-            raise StoreUnavailable(_words(error)) from None
-        finally:
-            await _closed(connection)
+        await asyncio.shield(self._released(connection))
 
-    async def _opened(self, opening: TextClause, values: dict[str, str]) -> AsyncConnection:
-        """The opening statement doubles as the pool's ping: on a dead connection it is tried once more."""
+    async def _begun(self, begin: Callable[[Any], Awaitable[Answer]]) -> tuple[Any, Answer]:
+        """A connection and the answer to what it was first told, tried once more where that finds it dead."""
         for attempt in (1, 2):
-            connection = self._engine.connect()
+            connection = await self._taken()
             try:
-                await connection.start()
-                await connection.execute(opening, values)
-            except _UNREACHABLE as error:
-                await _closed(connection)
-                if attempt == 1 and isinstance(error, DBAPIError) and error.connection_invalidated:
+                return connection, await begin(connection)
+            except BaseException as error:
+                await asyncio.shield(self._released(connection, rolled_back=True))
+                if attempt == 1 and isinstance(error, _LOST):
                     continue
-                raise StoreUnavailable(_words(error)) from None
-            except PoolTimeout:
-                break
-            except BaseException:
-                await _closed(connection)
+                if isinstance(error, _UNREACHABLE) and _passes(error):
+                    raise StoreUnavailable(_words(error)) from None
                 raise
-            return connection
-        raise StoreUnavailable("every connection of the pool is busy")
+        raise AssertionError("unreachable")
+
+    async def _taken(self) -> Any:
+        pool = await self._pool()
+        try:
+            async with asyncio.timeout(POOL_PATIENCE):
+                return await pool.acquire()
+        except _UNREACHABLE as error:
+            busy = isinstance(error, TimeoutError) and pool.get_size() == pool.get_max_size()
+            raise StoreUnavailable("every connection of the pool is busy" if busy else _words(error)) from None
+
+    async def _released(self, connection: Any, *, rolled_back: bool = False) -> None:
+        """Back to the pool; a connection that cannot even roll back is of no more use."""
+        try:
+            if rolled_back and connection.is_in_transaction():
+                async with asyncio.timeout(_CONNECT_PATIENCE):
+                    await connection.execute("ROLLBACK")
+        except _UNREACHABLE:
+            connection.terminate()
+        if self._opened_pool is not None:
+            await self._opened_pool.release(connection)
+
+    async def _pool(self) -> asyncpg.Pool:
+        async with self._opening:
+            if self._opened_pool is None:
+                self._opened_pool = await _pool_of(self._url, self._pool_size)
+            return self._opened_pool
 
 
-async def _closed(connection: AsyncConnection) -> None:
-    """Back to the pool, even for a task that is being cancelled; one that never opened needs no closing."""
-    if connection.sync_connection is not None:
-        await asyncio.shield(connection.close())
+async def _pool_of(url: str, size: int) -> asyncpg.Pool:
+    """Opens no connection yet."""
 
+    async def reset(_: Any) -> None:
+        """Nothing of ours outlives its transaction."""
 
-def _engine(url: str, *, pool_size: int, max_overflow: int) -> AsyncEngine:
-    try:
-        parsed = make_url(url).set(drivername="postgresql+asyncpg")
-    except ArgumentError:
-        raise ValueError("the database URL cannot be read: write postgresql://user:password@host:port/name") from None
-    return create_async_engine(
-        parsed,
-        pool_size=pool_size,
-        max_overflow=max_overflow,
-        pool_timeout=30,
-        hide_parameters=True,
-        connect_args={
-            "timeout": 5,
-            "server_settings": {
-                "application_name": "citeloop",
-                "statement_timeout": str(int(STATEMENT_TIMEOUT.total_seconds() * 1000)),
-                "idle_in_transaction_session_timeout": "60000",
-            },
+    async def init(connection: Any) -> None:
+        """JSON is given as text, since the models write it, and taken as what it stands for."""
+        for kind in ("json", "jsonb"):
+            await connection.set_type_codec(kind, schema="pg_catalog", encoder=str, decoder=json.loads)
+
+    return await asyncpg.create_pool(
+        url,
+        min_size=0,
+        max_size=size,
+        init=init,
+        reset=reset,
+        record_class=Row,
+        timeout=_CONNECT_PATIENCE,
+        statement_cache_size=_CACHED_STATEMENTS,
+        max_cached_statement_lifetime=0,
+        server_settings={
+            "application_name": "citeloop",
+            "statement_timeout": str(int(STATEMENT_TIMEOUT.total_seconds() * 1000)),
+            "idle_in_transaction_session_timeout": "60000",
         },
     )
 
 
-def _passes(error: DBAPIError) -> bool:
-    state = getattr(error.orig, "sqlstate", None) or ""
-    return error.connection_invalidated or state.startswith(_PASSING_CLASSES)
+def _passes(error: BaseException) -> bool:
+    """Whether it is the server or the connection that failed, and not the statement."""
+    if isinstance(error, asyncpg.PostgresError):
+        return (error.sqlstate or "").startswith(_PASSING_CLASSES)
+    return not isinstance(error, asyncpg.InterfaceError) or "clos" in str(error)
 
 
 def _words(error: BaseException) -> str:
     """The kind of failure and the server's own first line; never an address with a password."""
-    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    if isinstance(cause, TimeoutError):
+    if isinstance(error, TimeoutError):
         return "the database did not answer in time"
-    first = str(cause).strip().splitlines()
-    return f"the database does not answer ({first[0][:200] if first else type(cause).__name__})"
+    first = str(error).strip().splitlines()
+    return f"the database does not answer ({first[0][:200] if first else type(error).__name__})"

@@ -2,11 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import text
-
 from citeloop.models.record import Record
 from citeloop.store.database import OperatorScope
 from citeloop.store.roles import APP, OWNER
+from citeloop.store.statements import text
 
 _SERVER = text(
     "SELECT current_setting('server_version_num')::int AS number, current_user AS connected_as, "

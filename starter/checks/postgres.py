@@ -18,7 +18,7 @@ _ROLES_REMEDY = "make the roles as deploy/postgres/roles.sql does"
 async def postgres(url: str) -> list[Finding]:
     """url: the application's own."""
     try:
-        database = Database(url, pool_size=1, max_overflow=0)
+        database = Database(url, pool_size=1)
     except ValueError as error:
         return [fail("server", f"CITELOOP_DATABASE_URL: {error}")]
     try:

@@ -16,8 +16,9 @@ from citeloop.store.repositories import articles, campaigns
 from tests.activities.test_monitoring import WINDOW, question
 from tests.activities.workshop import Workshop, environment
 from workflows.client import start_article
-from workflows.stages import CampaignBrief, CampaignChange, CampaignRef, Census, Note, Page, SampleQuery
+from workflows.stages import CampaignBrief, CampaignChange, CampaignRef, Census, Ending, Note, Page, SampleQuery
 
+MEASURED = Progress(stage=Stage.MONITOR, state=State.MEASURED)
 LINES = (("late", 4), ("first", 1), ("second", 2), ("third", 2))
 
 
@@ -245,12 +246,12 @@ async def test_an_article_never_measured_has_nothing_to_count(
     workshop: Workshop, keeper: BookkeepingActivities
 ) -> None:
     plan = await workshop.article()
-    found: Measurement = await workshop.run(keeper.measure, plan)
+    found: Measurement = await workshop.run(keeper.measure, Ending(plan=plan, progress=MEASURED))
     assert (found.after_ok, found.after_planned, found.first_cited_days) == (0, len(plan.monitor.offsets), None)
     async with workshop.database.tenant(workshop.tenant.id) as scope:
         view = await articles.find(scope, plan.article_id)
     assert view is not None
-    assert view.measurement == found
+    assert (view.measurement, view.state) == (found, State.MEASURED)
 
 
 async def test_a_measured_article_counts_its_own_answers_before_and_after(
@@ -261,7 +262,7 @@ async def test_a_measured_article_counts_its_own_answers_before_and_after(
     after = question(workshop, plan, window="after", window_start=WINDOW + plan.monitor.day)
     for step in (baseline, after):
         await workshop.run(workshop.monitoring().sample, step)
-    found: Measurement = await workshop.run(keeper.measure, plan)
+    found: Measurement = await workshop.run(keeper.measure, Ending(plan=plan, progress=MEASURED))
     assert (found.baseline_ok, found.after_ok, found.after_named) == (1, 1, 0)
 
 

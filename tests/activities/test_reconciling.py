@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
-from sqlalchemy import text
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
@@ -17,6 +16,7 @@ from citeloop.models import ids
 from citeloop.models.throttling import Cause
 from citeloop.models.work import CorrectionKind
 from citeloop.store.repositories import articles, campaigns, channels, corrections, publications, throttling
+from citeloop.store.statements import text
 from starter.embedded.postgres import EmbeddedPostgres
 from tests.activities.test_bookkeeping import end_all
 from tests.activities.test_publishing import publish

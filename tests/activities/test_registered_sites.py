@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
@@ -23,6 +22,7 @@ from citeloop.models.plan import MonitorPolicy, Plan, Stage
 from citeloop.models.site import SiteEntry, SiteState
 from citeloop.models.work import Action, Draft, Progress, PublicationState, Receipt, Step, Waiting
 from citeloop.store.repositories import sites
+from citeloop.store.statements import text
 from starter.site_commands import Changes, SiteCommands, with_registered
 from tests.activities.workshop import Workshop
 from tests.channels.servers import Peer, RawServer, raw_server

@@ -5,7 +5,6 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from sqlalchemy import text
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.failures import BROKEN
@@ -19,6 +18,7 @@ from citeloop.models.throttling import Cause
 from citeloop.models.work import Draft, Step, Waiting
 from citeloop.store.repositories import channels, purchases
 from citeloop.store.repositories.allowances import Taken
+from citeloop.store.statements import text
 from tests.activities.test_writing import bought
 from tests.activities.workshop import QUICK, Workshop
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from citeloop.models.plan import ReviewMode, Stage, State
 from citeloop.models.work import PublicationState
 from citeloop.store.repositories import articles, publication_views
 from citeloop.store.repositories.articles import ArticleView
 from citeloop.store.repositories.publication_views import PublicationView
+from citeloop.store.statements import text
 from tests.installation import Installation, eventually
 from tests.journeys.conftest import Installing, Tell
 from tests.journeys.test_killed_processes import strike

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from sqlalchemy import text
 
 from citeloop.models.plan import State
 from citeloop.store.repositories.api_keys import KeyRole
+from citeloop.store.statements import text
 from starter import files, keys, simulated
 from tests.installation import Installation, eventually
 from tests.journeys.conftest import Installing, Tell

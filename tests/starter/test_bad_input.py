@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
+from citeloop.store.statements import text
 from starter.connecting import tenant_of
 from tests.installation import Installation
 from tests.starter.cli import BRAND, KEYWORDS, Ran, citeloop

@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
-from sqlalchemy import text
 
 from citeloop.models.channel import Catalog
 from citeloop.store.database import Database
 from citeloop.store.repositories import allowances, channels, pacing
 from citeloop.store.repositories.allowances import Taken
 from citeloop.store.repositories.pacing import Closed, Slot
+from citeloop.store.statements import text
 from starter.embedded.postgres import EmbeddedPostgres
 from tests.store.channel_material import known, row, spec
 

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
-from sqlalchemy import text
 
 from citeloop.models.channel import Catalog, SiteKind, SiteSpec
 from citeloop.models.throttling import Cause
@@ -13,6 +12,7 @@ from citeloop.store.errors import NotFound
 from citeloop.store.repositories import channels, pacing, throttling
 from citeloop.store.repositories.pacing import Closed, Slot
 from citeloop.store.repositories.tenants import TenantRow
+from citeloop.store.statements import text
 from starter.embedded.postgres import EmbeddedPostgres
 from tests.store.channel_material import known, name, row, spec
 

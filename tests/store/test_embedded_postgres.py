@@ -8,10 +8,10 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from sqlalchemy import text
 
 from citeloop.store.database import Database
 from citeloop.store.errors import StoreUnavailable
+from citeloop.store.statements import text
 from starter.embedded.postgres import EmbeddedPostgres
 from starter.embedded.process import StartError, command_line
 

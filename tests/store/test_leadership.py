@@ -1,11 +1,11 @@
 import asyncio
 
 import asyncpg
-from sqlalchemy import text
 
 from citeloop.models import ids
 from citeloop.store.database import Database
 from citeloop.store.repositories.sweeping import Leadership
+from citeloop.store.statements import text
 from starter.embedded.postgres import EmbeddedPostgres
 
 

@@ -2,10 +2,10 @@
 
 import asyncpg
 import pytest
-from sqlalchemy import text
 
 from citeloop.store.database import Database
 from citeloop.store.errors import StoreUnavailable
+from citeloop.store.statements import text
 from starter.embedded import ports
 from starter.embedded.postgres import EmbeddedPostgres
 
@@ -13,7 +13,7 @@ WHO = text("SELECT pg_backend_pid() AS pid, current_setting('citeloop.tenant', t
 
 
 async def test_a_look_up_outlives_its_connection_and_leaves_no_transaction_open(postgres: EmbeddedPostgres) -> None:
-    database = Database(postgres.url("app"), pool_size=1, max_overflow=0)
+    database = Database(postgres.url("app"), pool_size=1)
     admin = await asyncpg.connect(postgres.url("superuser"))
     try:
         first = await database.look_up(WHO, {"word": "x"})
@@ -31,7 +31,7 @@ async def test_a_look_up_outlives_its_connection_and_leaves_no_transaction_open(
 async def test_a_look_up_and_a_transaction_share_the_pool_without_mixing(
     postgres: EmbeddedPostgres, database: Database
 ) -> None:
-    alone = Database(postgres.url("app"), pool_size=1, max_overflow=0)
+    alone = Database(postgres.url("app"), pool_size=1)
     try:
         for _ in range(2):
             async with alone.tenant("someone") as scope:

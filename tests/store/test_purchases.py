@@ -1,13 +1,12 @@
 import asyncio
 from datetime import UTC, datetime
 
-from sqlalchemy import text
-
 from citeloop.models.money import Money
 from citeloop.store.database import Database
 from citeloop.store.repositories import articles, purchases
 from citeloop.store.repositories.purchases import Purchase
 from citeloop.store.repositories.tenants import TenantRow
+from citeloop.store.statements import text
 from tests.store.material import one_article
 
 

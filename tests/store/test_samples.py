@@ -2,7 +2,6 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import text
 
 from citeloop.models.measure import Answer, Citation, Reading
 from citeloop.models.work import SampleStatus
@@ -10,6 +9,7 @@ from citeloop.store.database import Database
 from citeloop.store.errors import NotFound
 from citeloop.store.repositories import articles, campaigns, manifests, samples
 from citeloop.store.repositories.tenants import TenantRow
+from citeloop.store.statements import text
 from tests.store.material import WINDOW, manifest, one_campaign, prompt, sample_step
 
 NAMED = Reading(status=SampleStatus.OK, named=True, rank=1, prominence=0.75, rivals_named=("Qdrant",), grounded=True)
@@ -93,7 +93,7 @@ async def test_samples_stand_in_their_months_partition_and_others_in_the_default
         await manifests.put(scope, asked)
         for window_start in (now, now + timedelta(days=4000)):
             await samples.put(scope, sample_step(tenant.id, asked, window_start=window_start), NAMED, None)
-        partitions = (await scope.sql.execute(where, {"manifest": asked.id})).scalars().all()
+        partitions = (await scope.sql.execute(where, {"manifest": asked.id})).scalars()
         direct = text(f"SELECT count(*) FROM {partitions[0]} WHERE tenant_id <> :tenant")
         assert (await scope.sql.execute(direct, {"tenant": tenant.id})).scalar_one() == 0
     assert partitions == [f"samples_{now:%Y_%m}", "samples_default"]
@@ -108,4 +108,4 @@ async def test_partitions_are_made_ahead_and_protected(database: Database) -> No
             "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
             "WHERE i.inhparent = 'samples'::regclass AND NOT (c.relrowsecurity AND c.relforcerowsecurity)"
         )
-        assert (await op.sql.execute(naked)).scalars().all() == []
+        assert (await op.sql.execute(naked)).scalars() == []

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from citeloop.models import ids
 from citeloop.models.channel import SiteKind
@@ -16,6 +15,7 @@ from citeloop.store.repositories import lanes, sites, tenants
 from citeloop.store.repositories.lanes import Turn
 from citeloop.store.repositories.sites import Put, SealedEntry
 from citeloop.store.repositories.tenants import TenantRow
+from citeloop.store.statements import text
 
 LONG = timedelta(minutes=1)
 
@@ -95,7 +95,7 @@ async def test_no_tenant_sees_or_removes_anothers_site(database: Database, tenan
         assert await sites.page(scope, limit=10) == []
         assert await sites.sealed(scope, ["mine"]) == []
         for table in ("registered_sites", "site_labels"):
-            assert (await scope.sql.execute(text(f"DELETE FROM {table}"))).rowcount == 0
+            assert (await scope.sql.execute(text(f"DELETE FROM {table} RETURNING tenant_id"))).all() == []
     async with database.tenant(tenant.id) as scope:
         assert await sites.find(scope, "mine") is not None
 

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
-from sqlalchemy import text
 
 from citeloop.models.throttling import Adaptation, Breaker, Cause
 from citeloop.store.database import Database
 from citeloop.store.repositories import channels, pacing, throttling
 from citeloop.store.repositories.pacing import Closed, Slot
+from citeloop.store.statements import text
 from starter.embedded.postgres import EmbeddedPostgres
 from tests.store.channel_material import known, row
 

@@ -35,6 +35,7 @@ from workflows.stages import (
     CampaignRef,
     Census,
     DecisionNote,
+    Ending,
     Errand,
     GivenUp,
     Note,
@@ -188,8 +189,11 @@ class World(
         return self.baseline
 
     @activity.defn(name="bookkeeping.measure")
-    async def measure(self, plan: Plan) -> Measurement:
-        await self._enter("measure", plan)
+    async def measure(self, ending: Ending) -> Measurement:
+        await self._enter("measure", ending)
+        self.notes.append(
+            Note(tenant_id=ending.plan.tenant_id, article_id=ending.plan.article_id, progress=ending.progress)
+        )
         return Measurement(after_ok=self.calls["sample"])
 
     @activity.defn(name="bookkeeping.brief")

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
-
-from sqlalchemy import Row, text
 
 from citeloop.models.record import Record
 from citeloop.store.database import OperatorScope
 from citeloop.store.errors import NotFound
 from citeloop.store.repositories.pacing import Closed
+from citeloop.store.statements import Row, text
 
 MINUTE = timedelta(seconds=60)
 
@@ -83,7 +81,7 @@ async def settle(op: OperatorScope, channel: str, taken: Taken, tokens: int) -> 
     await op.sql.execute(_SETTLE, {"name": channel, "id": taken.id, "tokens": tokens})
 
 
-def _used_up(allowed: Row[Any], used: Row[Any], tokens: int, calls: int) -> str:
+def _used_up(allowed: Row, used: Row, tokens: int, calls: int) -> str:
     if allowed.calls_per_day is not None and used.calls + calls > allowed.calls_per_day:
         return f"{used.calls} of {allowed.calls_per_day} calls a day are made"
     if allowed.tokens_per_day is not None and used.tokens > 0 and used.tokens + tokens > allowed.tokens_per_day:
@@ -91,7 +89,7 @@ def _used_up(allowed: Row[Any], used: Row[Any], tokens: int, calls: int) -> str:
     return ""
 
 
-def _free_at(taken: Sequence[Row[Any]], wanted: int, allowed: int) -> datetime | None:
+def _free_at(taken: Sequence[Row], wanted: int, allowed: int) -> datetime | None:
     """When so much has fallen out of the minute that `wanted` fits in; None: it fits now."""
     excess = sum(row.tokens for row in taken) + wanted - allowed
     for row in taken:

@@ -3,11 +3,10 @@
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import text
-
 from citeloop.models.record import Record
 from citeloop.store.database import Database, Scope
 from citeloop.store.repositories.tenants import TenantRow
+from citeloop.store.statements import text
 
 _HOLDER = text(
     "SELECT id, name, role, hash, tenant_id, tenant_name, weight, hold FROM citeloop_api_key(CAST(:hash AS varchar))"

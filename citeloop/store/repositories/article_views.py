@@ -3,9 +3,6 @@
 # ruff: noqa: S608 - statements are put together from constants only
 
 from datetime import datetime
-from typing import Any
-
-from sqlalchemy import Row, TextClause, text
 
 from citeloop.models.money import Money
 from citeloop.models.plan import Kind, Stage, State
@@ -13,6 +10,7 @@ from citeloop.models.record import Record
 from citeloop.models.work import Measurement, PublicationState
 from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
+from citeloop.store.statements import Row, Statement, text
 
 _VIEW = """
 SELECT a.id, a.campaign_id, a.manifest_id, a.keyword, a.locale, a.kind, a.priority, a.state, a.stage, a.round,
@@ -187,11 +185,11 @@ async def _resolved(scope: Scope, text_: str) -> str | None:
     return None
 
 
-async def _ids(scope: Scope, statement: TextClause, text_: str) -> list[str]:
+async def _ids(scope: Scope, statement: Statement, text_: str) -> list[str]:
     return [row.id for row in await scope.sql.execute(statement, {"tenant": scope.tenant_id, "text": text_})]
 
 
-def _view(row: Row[Any]) -> ArticleView:
+def _view(row: Row) -> ArticleView:
     values = row._asdict()
     cost = Money(micros=values.pop("cost_micros"), currency=values.pop("cost_currency"))
     for empty in ("urls", "done", "warnings"):

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import text
 
 from citeloop.models.plan import Plan
 from citeloop.models.record import Record
@@ -22,6 +21,7 @@ from citeloop.store.repositories.article_views import (
     list_,
     resolve,
 )
+from citeloop.store.statements import text
 
 __all__ = [
     "ArticleView",

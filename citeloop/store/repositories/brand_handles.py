@@ -2,14 +2,12 @@
 
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
-
-from sqlalchemy import Row, text
 
 from citeloop.models.brand import Brand
 from citeloop.models.record import Record
 from citeloop.store.database import Scope
 from citeloop.store.repositories import brands
+from citeloop.store.statements import Row, text
 
 _POINT = text("""
 INSERT INTO brand_handles (tenant_id, handle, brand_id) VALUES (:tenant, :handle, :brand_id)
@@ -79,7 +77,7 @@ async def list_(scope: Scope, *, after: str | None, limit: int) -> list[BrandSum
     return [BrandSummary(**row._asdict()) for row in rows]
 
 
-def _handled(row: Row[Any]) -> BrandRevision:
+def _handled(row: Row) -> BrandRevision:
     values = row._asdict()
     return BrandRevision.model_construct(brand=_read(values.pop("content")), **values)
 

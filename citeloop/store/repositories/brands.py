@@ -1,12 +1,11 @@
 """Brands, by revision: a changed brand is a new row, and old plans keep theirs."""
 
-from sqlalchemy import text
-
 from citeloop.models import ids
 from citeloop.models.brand import Brand
 from citeloop.models.record import Record
 from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
+from citeloop.store.statements import text
 
 _PUT = text(
     "INSERT INTO brands (tenant_id, id, name, content) VALUES (:tenant, :id, :name, CAST(:content AS json)) "

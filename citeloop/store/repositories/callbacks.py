@@ -1,13 +1,13 @@
 """The inbox: what sites said about publications, each event kept once."""
 
 from pydantic import AwareDatetime
-from sqlalchemy import text
 
 from citeloop.models.record import Record
 from citeloop.models.work import PublicationState
 from citeloop.store.database import OperatorScope, Scope
 from citeloop.store.repositories import publications
 from citeloop.store.repositories.publications import Fields
+from citeloop.store.statements import text
 
 _RESERVATION = text("SELECT tenant_id, publication_id, article_id, site FROM citeloop_reservation(:token)")
 _ENTER = text("SELECT set_config('citeloop.tenant', :tenant, true)")

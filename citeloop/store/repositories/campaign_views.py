@@ -3,13 +3,11 @@
 # ruff: noqa: S608 - statements are put together from constants only
 
 from datetime import datetime
-from typing import Any
-
-from sqlalchemy import Row, text
 
 from citeloop.models.plan import Kind, State
 from citeloop.models.record import Record
 from citeloop.store.database import Scope
+from citeloop.store.statements import Row, text
 
 _VIEW = """
 SELECT c.id, c.name, c.state, c.hold, c.brand_id, c.manifest_id, c.baseline_at, c.created_at, c.updated_at,
@@ -91,7 +89,7 @@ async def article_ids(scope: Scope, campaign_id: str) -> tuple[str, ...]:
     return tuple(row.id for row in rows)
 
 
-def _line(row: Row[Any]) -> CampaignSummary:
+def _line(row: Row) -> CampaignSummary:
     values = row._asdict()
     counts = values.pop("counts") or {}
     return CampaignSummary(**values, counts={State(state): n for state, n in counts.items()})

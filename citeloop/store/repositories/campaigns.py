@@ -3,20 +3,18 @@
 # ruff: noqa: S608 - statements are put together from constants only
 
 from datetime import datetime
-from typing import Any
-
-from sqlalchemy import Row, text
 
 from citeloop.models.plan import State
 from citeloop.models.record import Record
 from citeloop.models.request import CampaignRequest
 from citeloop.models.work import Held
 from citeloop.store.database import Scope
+from citeloop.store.statements import Row, text
 
 _CREATE = text(
     "INSERT INTO campaigns (tenant_id, id, name, brand_id, manifest_id, request, fingerprint, state) "
     "VALUES (:tenant, :id, :name, :brand_id, :manifest_id, CAST(:request AS json), :fingerprint, 'submitted') "
-    "ON CONFLICT DO NOTHING"
+    "ON CONFLICT DO NOTHING RETURNING id"
 )
 _VIEW = """
 SELECT c.id, c.name, c.state, c.hold, c.brand_id, c.manifest_id, c.baseline_at, c.created_at, c.fingerprint,
@@ -86,10 +84,8 @@ class CampaignView(Record):
 async def create(scope: Scope, campaign: NewCampaign) -> bool:
     """False if the id is taken; nothing is changed then."""
     values = campaign.model_dump(exclude={"request"})
-    made: Any = await scope.sql.execute(
-        _CREATE, {"tenant": scope.tenant_id, **values, "request": campaign.request.model_dump_json()}
-    )
-    return bool(made.rowcount)
+    values |= {"tenant": scope.tenant_id, "request": campaign.request.model_dump_json()}
+    return bool(await scope.sql.execute(_CREATE, values))
 
 
 async def get(scope: Scope, campaign_id: str) -> CampaignView | None:
@@ -144,7 +140,7 @@ async def baseline_ready(scope: Scope, campaign_id: str) -> bool:
     return bool(ready.scalar_one_or_none())
 
 
-def _view(row: Row[Any]) -> CampaignView:
+def _view(row: Row) -> CampaignView:
     values = row._asdict()
     request = CampaignRequest.model_validate_json(values.pop("request"))
     counts = values.pop("counts") or {}

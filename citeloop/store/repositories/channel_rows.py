@@ -3,13 +3,12 @@
 from datetime import date, datetime
 from fractions import Fraction
 
-from sqlalchemy import text
-
 from citeloop.models.money import Money
 from citeloop.models.record import Record
 from citeloop.models.throttling import Cause
 from citeloop.store.database import OperatorScope
 from citeloop.store.repositories import rates
+from citeloop.store.statements import text
 
 _ROWS = text("""
 SELECT c.name, c.roles, c.queue, c.rate, c.operator_rate, c.adaptive_rate, c.burst, c.calls_per_dispatch,

@@ -3,14 +3,13 @@
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import text
-
 from citeloop.models.channel import Catalog, ChannelSpec
 from citeloop.models.throttling import Cause
 from citeloop.store.database import OperatorScope
 from citeloop.store.errors import NotFound
 from citeloop.store.repositories import rates
 from citeloop.store.repositories.channel_rows import ChannelRow, rows
+from citeloop.store.statements import text
 
 __all__ = [
     "ChannelRow",

@@ -2,14 +2,12 @@
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
-
-from sqlalchemy import Row, text
 
 from citeloop.models import ids
 from citeloop.models.record import Record
 from citeloop.models.work import CorrectionKind
 from citeloop.store.database import OperatorScope, Scope
+from citeloop.store.statements import Row, text
 
 _COLUMNS = (
     "SELECT id, publication_id, article_id, site, kind, draft_id, draft_digest, by, reason, state, problem, asked_at, "
@@ -28,7 +26,7 @@ _OPEN = text(_COLUMNS + "AND article_id = :article AND site = :site AND ended_at
 _GET = text(_COLUMNS + "AND id = :id")
 _END = text(
     "UPDATE corrections SET state = :state, problem = :problem, ended_at = clock_timestamp() "
-    "WHERE tenant_id = :tenant AND id = :id AND ended_at IS NULL"
+    "WHERE tenant_id = :tenant AND id = :id AND ended_at IS NULL RETURNING id"
 )
 _OF_ARTICLE = text(_COLUMNS + "AND article_id = :article ORDER BY asked_at, id")
 _WAITING = text("SELECT tenant_id, article_id, site FROM citeloop_open_corrections(:older_than, :limit)")
@@ -98,8 +96,7 @@ async def end(scope: Scope, correction_id: str, problem: str = "") -> bool:
     """Done, or failed for `problem`; False when it had ended before."""
     state = CorrectionState.FAILED if problem else CorrectionState.DONE
     values = {"tenant": scope.tenant_id, "id": correction_id, "state": str(state), "problem": problem[:500]}
-    ended: Any = await scope.sql.execute(_END, values)
-    return bool(ended.rowcount)
+    return bool(await scope.sql.execute(_END, values))
 
 
 async def of_article(scope: Scope, article_id: str) -> list[Correction]:
@@ -114,5 +111,5 @@ async def waiting(op: OperatorScope, older_than: timedelta, limit: int = 100) ->
     return [(row.tenant_id, row.article_id, row.site) for row in rows]
 
 
-def _correction(row: Row[Any]) -> Correction:
+def _correction(row: Row) -> Correction:
     return Correction.model_validate(row._asdict())

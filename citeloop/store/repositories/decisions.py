@@ -1,9 +1,8 @@
 """People's words on drafts: the first one counts, every one is in the article's events."""
 
-from sqlalchemy import text
-
 from citeloop.models.work import Decision
 from citeloop.store.database import Scope
+from citeloop.store.statements import text
 
 _RECORD = text("""
 WITH counted AS (

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Row, text
 
 from citeloop.models.plan import Stage
 from citeloop.models.record import Record
 from citeloop.models.work import Action, Flag, Outcome
 from citeloop.store.database import Scope
+from citeloop.store.statements import Row, text
 
 _COLUMNS = """
 SELECT t.id, t.article_id, t.digest, t.stage, t.round, t.channel, t.title, t.chars, t.created_at,
@@ -81,7 +81,7 @@ async def decisions_of(scope: Scope, article_id: str) -> list[DecisionView]:
     return [DecisionView(**row._asdict()) for row in rows]
 
 
-def _values(row: Row[Any]) -> dict[str, Any]:
+def _values(row: Row) -> dict[str, Any]:
     values = row._asdict()
     flags = values.pop("flags")
     decision = values.pop("action")

@@ -1,14 +1,11 @@
 """Drafts with their bodies."""
 
-from typing import Any
-
-from sqlalchemy import Row, text
-
 from citeloop.models.plan import Stage
 from citeloop.models.record import Record
 from citeloop.models.work import Draft
 from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
+from citeloop.store.statements import Row, text
 
 _COLUMNS = "SELECT id, digest, stage, round, channel, title, chars, body FROM drafts "
 _ADD = text("""
@@ -95,7 +92,7 @@ async def bodies(scope: Scope, draft_ids: list[str]) -> list[str]:
     return [row.body for row in found]
 
 
-def _stored(row: Row[Any]) -> StoredDraft:
+def _stored(row: Row) -> StoredDraft:
     values = row._asdict()
     body = values.pop("body")
     return StoredDraft(draft=Draft(**{**values, "stage": Stage(values["stage"])}), body=body)

@@ -10,10 +10,9 @@ import re
 from datetime import datetime
 from typing import Self
 
-from sqlalchemy import TextClause, text
-
 from citeloop.models.record import Record
 from citeloop.store.database import Scope
+from citeloop.store.statements import Statement, text
 
 PAGE = 500
 _NOW = """
@@ -98,7 +97,7 @@ async def of_article(scope: Scope, article_id: str, mark: Mark | None) -> Batch:
 
 
 async def _batch(
-    scope: Scope, id_: str, mark: Mark | None, statements: tuple[TextClause, TextClause, TextClause]
+    scope: Scope, id_: str, mark: Mark | None, statements: tuple[Statement, Statement, Statement]
 ) -> Batch:
     standing, first, fresh = statements
     now = (await scope.sql.execute(standing, {"tenant": scope.tenant_id, "id": id_})).one()

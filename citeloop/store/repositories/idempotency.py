@@ -1,9 +1,8 @@
 """Which request an idempotency key stands for: the first one."""
 
-from sqlalchemy import text
-
 from citeloop.models.record import Record
 from citeloop.store.database import Scope
+from citeloop.store.statements import text
 
 _CLAIM = text("""
 INSERT INTO idempotency_keys (tenant_id, key, fingerprint, campaign_id, article_id)

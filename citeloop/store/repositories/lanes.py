@@ -3,10 +3,9 @@
 from datetime import timedelta
 from fractions import Fraction
 
-from sqlalchemy import text
-
 from citeloop.models.record import Record
 from citeloop.store.database import Scope
+from citeloop.store.statements import text
 
 AHEAD = timedelta(seconds=2)
 """A turn that comes so soon is waited for with the visit already taken."""

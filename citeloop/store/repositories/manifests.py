@@ -1,12 +1,12 @@
 """Frozen measuring plans, their questions in rows of their own."""
 
 from pydantic import TypeAdapter
-from sqlalchemy import text
 
 from citeloop.models.brand import Entity
 from citeloop.models.measure import Manifest, Prompt
 from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
+from citeloop.store.statements import text
 
 _PUT = text("""
 INSERT INTO manifests (tenant_id, id, version, brand, rivals, engines, replicates, matcher_version)

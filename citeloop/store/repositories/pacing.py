@@ -2,14 +2,12 @@
 
 import time
 from datetime import datetime, timedelta
-from typing import Any
-
-from sqlalchemy import Row, text
 
 from citeloop.models.record import Record
 from citeloop.models.throttling import Cause
 from citeloop.store.database import OperatorScope, Scope
 from citeloop.store.errors import NotFound
+from citeloop.store.statements import Row, text
 
 # One slot is due every interval_us; next_us says when. An idle channel saves up burst - 1 slots and no more. Where
 # nothing was reserved, the row tells why; it was read before the update and may lag behind it by one reservation.
@@ -100,7 +98,7 @@ async def is_open(op: OperatorScope, channel: str) -> bool:
     return bool((await op.sql.execute(_IS_OPEN, {"name": channel})).scalar_one_or_none())
 
 
-async def _probe(scope: Scope | OperatorScope, channel: str, row: Row[Any]) -> Slot | Closed:
+async def _probe(scope: Scope | OperatorScope, channel: str, row: Row) -> Slot | Closed:
     if row.breaker_until > row.now:
         return Closed(until=row.breaker_until, reason=row.breaker_reason, cause=Cause.BREAKER)
     asked = time.monotonic()
@@ -114,7 +112,7 @@ def _slot(now: datetime, asked: float, *, slack: timedelta, wait: timedelta = ti
     return Slot(fire_at=now + wait, wait=wait, slack=slack, probe=probe, asked=asked, answered=time.monotonic())
 
 
-def _barred(row: Row[Any]) -> Closed | None:
+def _barred(row: Row) -> Closed | None:
     if row.paused:
         cause = Cause(row.pause_cause or Cause.OPERATOR) if not row.stopped else Cause.OPERATOR
         return Closed(until=None, reason=row.pause_reason or "paused", cause=cause)
@@ -127,7 +125,7 @@ def _barred(row: Row[Any]) -> Closed | None:
     return None
 
 
-def _crowded(row: Row[Any]) -> Closed | None:
+def _crowded(row: Row) -> Closed | None:
     if row.interval_us is None:
         return None
     return Closed(until=row.now + timedelta(microseconds=max(0, row.wait_us)), reason="its slots are taken until then")

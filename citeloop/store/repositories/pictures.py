@@ -1,11 +1,10 @@
 """Pictures by their digest, with what must stand beside them."""
 
-from sqlalchemy import text
-
 from citeloop.models.record import Record
 from citeloop.models.work import Picture
 from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
+from citeloop.store.statements import text
 
 _COLUMNS = "SELECT digest, data, media_type, width, height, alt, credit, source FROM pictures "
 _PUT = text("""

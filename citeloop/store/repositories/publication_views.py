@@ -2,11 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import text
-
 from citeloop.models.record import Record
 from citeloop.models.work import PublicationState, Reading
 from citeloop.store.database import Scope
+from citeloop.store.statements import text
 
 _LIST = text("""
 SELECT p.id, p.article_id, a.campaign_id, a.keyword, p.site, p.kind, p.state, p.url, p.reason, p.reading, p.sent_at,

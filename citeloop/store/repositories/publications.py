@@ -7,12 +7,11 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import Row, text
-
 from citeloop.models import ids
 from citeloop.models.record import Record
 from citeloop.models.work import PublicationState, Reading
 from citeloop.store.database import Scope
+from citeloop.store.statements import Row, text
 
 _COLUMNS = (
     "id, article_id, site, kind, state, marker, digest, token, remote_id, url, reason, look_ups, sent_at, "
@@ -38,6 +37,7 @@ UPDATE publications SET
   deadline = CASE WHEN :has_deadline THEN CAST(:deadline AS timestamptz) ELSE deadline END,
   digest = CASE WHEN :has_digest THEN CAST(:digest AS varchar) ELSE digest END
 WHERE tenant_id = :tenant AND id = :id AND state = ANY(CAST(:expected AS varchar[]))
+RETURNING id
 """)
 _READ = text(
     "UPDATE publications SET reading = CAST(:reading AS json), updated_at = clock_timestamp() "
@@ -124,8 +124,7 @@ async def advance(
     for name in _FIELDS:
         values[f"has_{name}"] = name in fields
         values[name] = fields.get(name)
-    moved: Any = await scope.sql.execute(_ADVANCE, values)
-    return bool(moved.rowcount)
+    return bool(await scope.sql.execute(_ADVANCE, values))
 
 
 async def read(scope: Scope, publication_id: str, reading: Reading) -> None:
@@ -139,5 +138,5 @@ async def of_article(scope: Scope, article_id: str) -> list[Publication]:
     return [_publication(row) for row in rows]
 
 
-def _publication(row: Row[Any]) -> Publication:
+def _publication(row: Row) -> Publication:
     return Publication.model_validate(row._asdict())

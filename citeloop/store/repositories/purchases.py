@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
-from sqlalchemy import text
 
 from citeloop.models.money import Money
 from citeloop.models.record import Record
 from citeloop.store.database import Scope
+from citeloop.store.statements import text
 
 _GET = text("""
 SELECT id, channel, stage, article_id, model, request_id, reply::text AS reply, cost_micros, cost_currency,

@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import AwareDatetime
-from sqlalchemy import Row, text
 
 from citeloop.models.measure import Reading
 from citeloop.models.record import Record
 from citeloop.store.database import Scope
+from citeloop.store.statements import Row, text
 
 _COLUMNS = """
 SELECT s.manifest_id, s.window_start, s.prompt_id, s.engine, s.surface, s.market, s.replicate, s."window", s.keyword,
@@ -78,6 +78,6 @@ async def page(
     return [_view(row) for row in rows]
 
 
-def _view(row: Row[Any]) -> SampleView:
+def _view(row: Row) -> SampleView:
     values = row._asdict()
     return SampleView(**{**values, "reading": Reading.model_validate_json(values["reading"])})

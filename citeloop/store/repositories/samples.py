@@ -2,14 +2,11 @@
 
 # ruff: noqa: S608 - statements are put together from constants only
 
-from typing import Any
-
-from sqlalchemy import Row, text
-
 from citeloop.models.measure import Answer, Reading, Sample
 from citeloop.models.work import SampleStep
 from citeloop.store.database import OperatorScope, Scope
 from citeloop.store.errors import NotFound
+from citeloop.store.statements import Row, text
 
 SURFACE = "api"
 """What the dialects ask; an app's answer is another thing and never mixed in."""
@@ -25,7 +22,7 @@ INSERT INTO samples (tenant_id, manifest_id, window_start, prompt_id, engine, su
 SELECT p.tenant_id, p.manifest_id, :window_start, p.id, :engine, 'api', p.locale, :replicate, :window, :campaign_id,
        :article_id, p.keyword, p.branded, :status, CAST(:reading AS json), CAST(:answer AS json)
 FROM prompts p WHERE p.tenant_id = :tenant AND p.manifest_id = :manifest_id AND p.id = :prompt_id
-ON CONFLICT DO NOTHING
+ON CONFLICT DO NOTHING RETURNING prompt_id
 """)
 _COLUMNS = """
 SELECT s.prompt_id, s.keyword, s.branded, s.engine, s."window", s.window_start, s.replicate,
@@ -62,8 +59,7 @@ async def put(scope: Scope, step: SampleStep, reading: Reading, answer: Answer |
         "reading": reading.model_dump_json(),
         "answer": answer.model_dump_json() if answer is not None else None,
     }
-    put_: Any = await scope.sql.execute(_PUT, values)
-    if not put_.rowcount and await find(scope, step) is None:
+    if not await scope.sql.execute(_PUT, values) and await find(scope, step) is None:
         raise NotFound(f"manifest {step.manifest_id} has no prompt {step.prompt_id}")
 
 
@@ -103,6 +99,6 @@ def _place(scope: Scope, step: SampleStep) -> dict[str, object]:
     }
 
 
-def _sample(row: Row[Any]) -> Sample:
+def _sample(row: Row) -> Sample:
     values = row._asdict()
     return Sample(**{**values, "reading": Reading.model_validate_json(row.reading)})

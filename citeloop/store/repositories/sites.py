@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import Field
-from sqlalchemy import Row, text
 
 from citeloop.models.record import Record
 from citeloop.models.site import SiteEntry, SiteState, SiteView
 from citeloop.store.database import Scope
+from citeloop.store.statements import Row, text
 
 BATCH = 5_000
 _COLUMNS = (
@@ -64,7 +64,7 @@ _SET_STATE = text("""
 UPDATE registered_sites SET state = :state, revision = revision + 1, updated_at = clock_timestamp()
 WHERE tenant_id = :tenant AND name = :name AND state <> :state
 """)
-_REMOVE = text("DELETE FROM registered_sites WHERE tenant_id = :tenant AND name = :name")
+_REMOVE = text("DELETE FROM registered_sites WHERE tenant_id = :tenant AND name = :name RETURNING name")
 _COUNT = text("SELECT count(*) FROM registered_sites WHERE tenant_id = :tenant")
 
 
@@ -141,8 +141,7 @@ async def set_state(scope: Scope, name: str, state: SiteState) -> None:
 
 async def remove(scope: Scope, name: str) -> bool:
     """False when it was not there. Publications keep the name."""
-    removed: Any = await scope.sql.execute(_REMOVE, {"tenant": scope.tenant_id, "name": name})
-    return bool(removed.rowcount)
+    return bool(await scope.sql.execute(_REMOVE, {"tenant": scope.tenant_id, "name": name}))
 
 
 async def count(scope: Scope) -> int:
@@ -178,7 +177,7 @@ def _arrays(batch: Sequence[SealedEntry]) -> dict[str, list[Any]]:
     }
 
 
-def _view(row: Row[Any]) -> SiteView:
+def _view(row: Row) -> SiteView:
     values = row._asdict()
     settings = values["settings"]
     return SiteView(

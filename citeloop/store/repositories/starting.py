@@ -1,9 +1,8 @@
 """What was accepted and waits for its workflow."""
 
-from sqlalchemy import text
-
 from citeloop.models.plan import Plan
 from citeloop.store.database import Scope
+from citeloop.store.statements import text
 
 _UNSTARTED_PLAN = text("""
 SELECT a.plan::text AS plan, a.priority FROM articles a JOIN tenants t ON t.id = a.tenant_id

@@ -6,10 +6,10 @@ from types import TracebackType
 from typing import Self
 
 import asyncpg
-from sqlalchemy import text
 
 from citeloop.store.database import Database, OperatorScope
 from citeloop.store.errors import StoreUnavailable
+from citeloop.store.statements import text
 
 _UNSTARTED = text("SELECT tenant_id, article_id FROM citeloop_unstarted(:older_than, :limit)")
 _CAMPAIGNS = text("SELECT tenant_id, campaign_id FROM citeloop_unstarted_campaigns(:older_than, :limit)")

@@ -1,10 +1,9 @@
 """Whose work it is."""
 
-from sqlalchemy import text
-
 from citeloop.models import ids
 from citeloop.models.record import Record
 from citeloop.store.database import OperatorScope, Scope
+from citeloop.store.statements import text
 
 _ENSURE = text("SELECT id, name, weight, hold FROM citeloop_tenant_ensure(:id, :name, :weight)")
 _BY_NAME = text("SELECT id, name, weight, hold FROM citeloop_tenant_by_name(:name)")

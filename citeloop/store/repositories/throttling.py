@@ -2,13 +2,12 @@
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import text
-
 from citeloop.models.throttling import ADAPTATION, BREAKER, Adaptation, Breaker
 from citeloop.store.database import OperatorScope
 from citeloop.store.errors import NotFound
 from citeloop.store.repositories import rates
 from citeloop.store.repositories.channels import settle
+from citeloop.store.statements import text
 
 _COUNT = text("""
 WITH stretch AS (

@@ -1,9 +1,8 @@
 """What the rules said of a draft."""
 
-from sqlalchemy import text
-
 from citeloop.models.work import Verdict
 from citeloop.store.database import Scope
+from citeloop.store.statements import text
 
 _PUT = text("""
 INSERT INTO verdicts (tenant_id, draft_id, article_id, draft_digest, outcome, flags)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from sqlalchemy import text
 
 from citeloop.store.repositories import api_keys
+from citeloop.store.statements import text
 from starter import endpoints, keys
 from starter.embedded.postgres import EmbeddedPostgres
 from starter.errors import CommandError

@@ -9,11 +9,11 @@ from datetime import timedelta
 from typing import Any
 
 import httpx
-from sqlalchemy import text
 
 from citeloop.models.plan import Stage, State
 from citeloop.models.work import Progress
 from citeloop.store.repositories import articles, event_feed
+from citeloop.store.statements import text
 from tests.starter.api.conftest import Door
 
 NOTE = text(

@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
-from sqlalchemy import text
 from temporalio.client import Client
 
 from activities.reconciling import Reconciler
 from citeloop.models import ids
 from citeloop.store.database import Database
 from citeloop.store.repositories import articles
+from citeloop.store.statements import text
 from tests.starter.api.conftest import Door
 
 AGE_ARTICLES = text("UPDATE articles SET submitted_at = submitted_at - interval '11 seconds' WHERE tenant_id = :tenant")
