@@ -96,7 +96,8 @@ class CorrectingActivities(stages.Correcting):
     async def _correct(self, errand: Errand, row: Publication, outside: Outside) -> None:
         page = errand.page
         async with self._database.tenant(page.tenant_id) as scope:
-            prepared = await prepare(scope, _step(errand), outside, "")
+            plan = await articles.plan(scope, page.article_id)
+            prepared = await prepare(scope, _step(errand), plan, outside, "")
         if not isinstance(prepared, Prepared):
             raise ChannelError(Fault.INVALID, prepared.reason)
         publisher = outside.publisher(row.site)

@@ -6,7 +6,7 @@ import hashlib
 from temporalio import activity
 
 from activities.heartbeat import beating
-from activities.till import Till, is_last_resort, open_till, policy_of, purchase_id
+from activities.till import Sale, Till, is_last_resort, open_till, policy_of, purchase_id
 from activities.turns import look
 from citeloop.channels.illustrators.card import TitleCard
 from citeloop.channels.outside import Outside
@@ -17,6 +17,7 @@ from citeloop.models.work import Held, Picture, Step, Waiting
 from citeloop.rules import prompting
 from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import articles, brands, drafts, pictures, purchases
+from citeloop.store.repositories.articles import Bought
 from citeloop.store.repositories.purchases import Purchase
 from workflows import stages
 
@@ -35,14 +36,14 @@ class IllustratingActivities(stages.Illustrating):
         async with beating():
             async with self._database.tenant(step.tenant_id) as scope:
                 plan = await open_till(scope, step, purchase, channel=step.route)
-                if isinstance(plan, Purchase):
+                if plan is Bought.BEFORE:
                     return await pictures.of_article(scope, step.article_id)
                 if not isinstance(plan, Plan):
                     return plan
                 brand = await brands.get(scope, plan.brand_id)
                 brief = await _brief(scope, step, plan, brand)
                 slot = await look(scope, step.route)
-            file = await self._till.buy(
+            sale = await self._till.buy(
                 lambda call: self._outside.illustrator(step.route).illustrate(brief, call),
                 Call(purchase_id=purchase, policy=policy_of(plan, step)),
                 tenant_id=step.tenant_id,
@@ -51,22 +52,28 @@ class IllustratingActivities(stages.Illustrating):
                 last_resort=is_last_resort(plan, step),
                 slot=slot,
             )
-            if isinstance(file, Waiting):
-                return file
-            return await self._keep(step, purchase, brief, file)
+            if isinstance(sale, Waiting):
+                return sale
+            return await self._keep(step, purchase, brief, sale.reply, sale)
 
     @activity.defn(name="illustrating.card")
     async def card(self, step: Step) -> Picture:
         async with beating():
             async with self._database.tenant(step.tenant_id) as scope:
-                plan = await articles.plan(scope, step.article_id)
-                await articles.enter(scope, step, channel=CARD, attempt=activity.info().attempt)
+                plan = await articles.enter(scope, step, channel=CARD, attempt=activity.info().attempt)
                 brand = await brands.get(scope, plan.brand_id)
                 brief = await _brief(scope, step, plan, brand)
             file = await asyncio.to_thread(TitleCard(brand=brand.entity.name).draw, brief)
-            return await self._keep(step, None, brief, file)
+            return await self._keep(step, None, brief, file, None)
 
-    async def _keep(self, step: Step, purchase: str | None, brief: PictureBrief, file: PictureFile) -> Picture:
+    async def _keep(
+        self,
+        step: Step,
+        purchase: str | None,
+        brief: PictureBrief,
+        file: PictureFile,
+        sale: Sale[PictureFile] | None,
+    ) -> Picture:
         picture = Picture(
             digest=hashlib.sha256(file.data).hexdigest(),
             source=CARD if purchase is None else step.route,
@@ -103,7 +110,7 @@ class IllustratingActivities(stages.Illustrating):
             )
             return picture
 
-        return await self._till.keep(step.tenant_id, write)
+        return await self._till.keep(step.tenant_id, write, sale)
 
 
 async def _brief(scope: Scope, step: Step, plan: Plan, brand: Brand) -> PictureBrief:

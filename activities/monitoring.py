@@ -7,7 +7,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities import failures
 from activities.heartbeat import beating
-from activities.till import Till
+from activities.till import Sale, Till
 from activities.turns import look
 from citeloop.channels.outside import ChannelGone, Outside
 from citeloop.channels.ports import Call
@@ -51,7 +51,7 @@ class MonitoringActivities(stages.Monitoring):
         except ChannelGone as error:
             raise failures.gone(step.engine) from error
         try:
-            answer = await self._till.buy(
+            sale = await self._till.buy(
                 lambda call: self._outside.engine(step.engine).ask(prompt.text, prompt.locale, call),
                 Call(purchase_id=purchase_id(step), policy=policy),
                 tenant_id=step.tenant_id,
@@ -65,11 +65,13 @@ class MonitoringActivities(stages.Monitoring):
                 raise
             missed = Reading(status=MISSED.get(error.type or "", SampleStatus.FAILED))
             return await self._keep(step, missed, None)
-        if isinstance(answer, Waiting):
-            return answer
-        return await self._keep(step, scoring.read(answer, manifest), answer)
+        if isinstance(sale, Waiting):
+            return sale
+        return await self._keep(step, scoring.read(sale.reply, manifest), sale)
 
-    async def _keep(self, step: SampleStep, reading: Reading, answer: Answer | None) -> Sampled:
+    async def _keep(self, step: SampleStep, reading: Reading, sale: Sale[Answer] | None) -> Sampled:
+        answer = sale.reply if sale is not None else None
+
         async def write(scope: Scope) -> Sampled:
             if answer is not None:
                 await purchases.put(
@@ -92,7 +94,7 @@ class MonitoringActivities(stages.Monitoring):
             await samples.put(scope, step, reading, answer)
             return _sampled(reading)
 
-        return await self._till.keep(step.tenant_id, write)
+        return await self._till.keep(step.tenant_id, write, sale)
 
 
 def purchase_id(step: SampleStep) -> str:

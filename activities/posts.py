@@ -11,7 +11,7 @@ from citeloop.models.record import Record
 from citeloop.models.work import Action, PublicationState, Receipt, Step
 from citeloop.rules import rendering
 from citeloop.store.database import Scope
-from citeloop.store.repositories import articles, brands, decisions, drafts, pictures, publications
+from citeloop.store.repositories import brands, decisions, drafts, pictures, publications
 from citeloop.store.repositories.drafts import StoredDraft
 from citeloop.store.repositories.pictures import StoredPicture
 from citeloop.store.repositories.publications import Publication
@@ -26,10 +26,9 @@ class Prepared(Record):
     callback_deadline: timedelta
 
 
-async def prepare(scope: Scope, step: Step, outside: Outside, callback_base: str) -> Prepared | Receipt:
+async def prepare(scope: Scope, step: Step, plan: Plan, outside: Outside, callback_base: str) -> Prepared | Receipt:
     """Reserve the article's one row on this site and render what was approved; a Receipt says why not."""
     assert step.draft_id is not None
-    plan = await articles.plan(scope, step.article_id)
     try:
         site = outside.site(step.route)
     except ChannelGone as gone:

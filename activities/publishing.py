@@ -48,8 +48,8 @@ class PublishingActivities(stages.Publishing):
 
     async def _visited(self, step: Step, outside: Outside) -> Receipt:
         async with self._database.tenant(step.tenant_id) as scope:
-            post = await prepare(scope, step, outside, self._callback_base)
-            await articles.enter(scope, step, channel=step.route, attempt=activity.info().attempt)
+            plan = await articles.enter(scope, step, channel=step.route, attempt=activity.info().attempt)
+            post = await prepare(scope, step, plan, outside, self._callback_base)
         if isinstance(post, Receipt):
             return post
         if post.publication.state not in NOT_SENT:
@@ -68,15 +68,16 @@ class PublishingActivities(stages.Publishing):
             return await self._not_sent(step, post.publication, error)
         if placed is not None:
             return await self._placed(step, post, placed, expected=NOT_SENT)
-        sending = await self._advance(
-            step,
-            post.publication,
-            expected=NOT_SENT,
-            to=PublicationState.SENDING,
-            sent_at=datetime.now(UTC),
-            digest=post.draft_digest,
-        )
-        if not sending:
+        async with self._database.tenant(step.tenant_id) as scope:
+            sending = await publications.advance(
+                scope,
+                post.publication.id,
+                expected=NOT_SENT,
+                to=PublicationState.SENDING,
+                sent_at=datetime.now(UTC),
+                digest=post.draft_digest,
+            )
+        if sending is None:
             return await self._current(step)
         # A cancel must not cut a request that may be on the wire: it is finished, recorded, and then obeyed.
         return await _finished(self._send_once(step, post, outside, publisher, call))
@@ -90,15 +91,15 @@ class PublishingActivities(stages.Publishing):
             await left_alone(self._database, step.tenant_id, outside, step.route, error)
             if error.fault is not Fault.UNKNOWN:
                 return await self._not_sent(step, post.publication, error, expected=ON_THE_WIRE)
-            await self._advance(
+            return await self._moved(
                 step,
                 post.publication,
                 expected={PublicationState.SENDING},
                 to=PublicationState.UNKNOWN,
+                look_again=datetime.now(UTC) + FIRST_LOOK,
                 reason=error.message,
                 sent_at=datetime.now(UTC),
             )
-            return await self._current(step, look_again=datetime.now(UTC) + FIRST_LOOK)
         return await self._placed(step, post, placed, expected=ON_THE_WIRE)
 
     @activity.defn(name="publishing.reconcile")
@@ -107,7 +108,7 @@ class PublishingActivities(stages.Publishing):
             async with self._database.tenant(step.tenant_id) as scope:
                 row = await _with_callbacks(scope, step)
                 outside = await world_at(scope, self._outside, step.route)
-                post = await prepare(scope, step, outside, self._callback_base) if row is not None else None
+                post = await self._prepared(scope, step, outside) if row is not None else None
             if row is None:
                 return Receipt(publication_id="", site=step.route, state=PublicationState.RESERVED)
             if row.state not in UNDECIDED:
@@ -140,8 +141,9 @@ class PublishingActivities(stages.Publishing):
             settled += post.policy.total
         if looks >= 2 and datetime.now(UTC) >= settled:  # noqa: PLR2004 - the law says two
             reason = f"absent in {looks} look-ups, the last after {post.max_server_time.total_seconds():g} s"
-            await self._advance(step, row, expected=UNDECIDED, to=PublicationState.RESERVED, reason=reason, look_ups=0)
-            return await self._current(step)
+            return await self._moved(
+                step, row, expected=UNDECIDED, to=PublicationState.RESERVED, reason=reason, look_ups=0
+            )
         return await self._in_doubt(step, row, looks, row.reason or "not there yet", settled=settled)
 
     @activity.defn(name="publishing.inbox")
@@ -165,7 +167,7 @@ class PublishingActivities(stages.Publishing):
         self, step: Step, post: Prepared, placed: Placed, *, expected: frozenset[PublicationState]
     ) -> Receipt:
         deadline = datetime.now(UTC) + post.callback_deadline
-        await self._advance(
+        return await self._moved(
             step,
             post.publication,
             expected=expected,
@@ -175,7 +177,6 @@ class PublishingActivities(stages.Publishing):
             reason="; ".join(placed.notes),
             deadline=None if placed.confirmed else deadline,
         )
-        return await self._current(step)
 
     async def _not_sent(
         self,
@@ -188,13 +189,11 @@ class PublishingActivities(stages.Publishing):
         """Certainly nothing was inserted: wait and send again, or give up where the same would come back."""
         final = error.fault in {Fault.INVALID, Fault.UNAUTHORIZED, Fault.REFUSED}
         state = PublicationState.FAILED if final else PublicationState.RESERVED
-        await self._advance(step, row, expected=expected, to=state, reason=error.message)
-        delay = error.delay or NO_DELAY_GIVEN
-        return await self._current(step, look_again=None if final else datetime.now(UTC) + delay)
+        again = None if final else datetime.now(UTC) + (error.delay or NO_DELAY_GIVEN)
+        return await self._moved(step, row, expected=expected, to=state, look_again=again, reason=error.message)
 
     async def _park(self, step: Step, row: Publication, reason: str) -> Receipt:
-        await self._advance(step, row, expected=UNDECIDED, to=PublicationState.PARKED, reason=reason)
-        return await self._current(step)
+        return await self._moved(step, row, expected=UNDECIDED, to=PublicationState.PARKED, reason=reason)
 
     async def _in_doubt(
         self,
@@ -209,24 +208,32 @@ class PublishingActivities(stages.Publishing):
         """Look again after as long as it has been in doubt. SENDING stays: a lost worker may still be sending."""
         sending = row.state is PublicationState.SENDING
         state = PublicationState.SENDING if sending else PublicationState.UNKNOWN
-        await self._advance(step, row, expected=UNDECIDED, to=state, reason=reason, look_ups=looks)
         now = datetime.now(UTC)
         again = now + (delay or min(max(FIRST_LOOK, now - _in_doubt_since(row)), LAST_LOOK))
         if settled is not None and now < settled < again:
             again = settled
-        return await self._current(step, look_again=again)
+        return await self._moved(
+            step, row, expected=UNDECIDED, to=state, look_again=again, reason=reason, look_ups=looks
+        )
 
-    async def _advance(
+    async def _prepared(self, scope: Scope, step: Step, outside: Outside) -> Prepared | Receipt:
+        plan = await articles.plan(scope, step.article_id)
+        return await prepare(scope, step, plan, outside, self._callback_base)
+
+    async def _moved(
         self,
         step: Step,
         row: Publication,
         *,
         expected: frozenset[PublicationState] | set[PublicationState],
         to: PublicationState,
+        look_again: datetime | None = None,
         **fields: Unpack[Fields],
-    ) -> bool:
+    ) -> Receipt:
+        """Where the post stands then: moved, or as somebody else has moved it meanwhile."""
         async with self._database.tenant(step.tenant_id) as scope:
-            return await publications.advance(scope, row.id, expected=expected, to=to, **fields)
+            moved = await publications.advance(scope, row.id, expected=expected, to=to, **fields)
+        return _receipt(moved, look_again) if moved is not None else await self._current(step, look_again)
 
     async def _current(self, step: Step, look_again: datetime | None = None) -> Receipt:
         async with self._database.tenant(step.tenant_id) as scope:

@@ -22,12 +22,11 @@ class ReviewingActivities(stages.Reviewing):
         assert step.draft_id is not None
         async with beating():
             async with self._database.tenant(step.tenant_id) as scope:
-                plan = await articles.plan(scope, step.article_id)
+                plan = await articles.enter(scope, step, channel="rules", attempt=activity.info().attempt)
                 brand = await brands.get(scope, plan.brand_id)
                 draft = await drafts.get(scope, step.draft_id)
                 others = duplicates.look_alikes(draft.body, await drafts.sketches_of_others(scope, step.article_id))
                 alike = await drafts.bodies(scope, others)
-                await articles.enter(scope, step, channel="rules", attempt=activity.info().attempt)
             outcome, flags = await asyncio.to_thread(
                 reviewing.judge,
                 draft.body,

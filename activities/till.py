@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from temporalio import activity
 
@@ -20,11 +21,11 @@ from citeloop.models.channel import ChannelSpec
 from citeloop.models.measure import Answer
 from citeloop.models.plan import CallPolicy, Plan
 from citeloop.models.work import Held, Step, Waiting
-from citeloop.store.database import Database, Scope
+from citeloop.store.database import Database, OperatorScope, Scope
 from citeloop.store.errors import StoreUnavailable
-from citeloop.store.repositories import allowances, articles, channels, purchases, throttling
+from citeloop.store.repositories import allowances, articles, channels, throttling
+from citeloop.store.repositories.articles import Bought
 from citeloop.store.repositories.pacing import Closed, Slot
-from citeloop.store.repositories.purchases import Purchase
 
 Reply = TypeVar("Reply")
 Kept = TypeVar("Kept")
@@ -34,21 +35,24 @@ NO_DELAY_GIVEN = timedelta(seconds=5)
 """How long a site is left alone that turned a post away without saying for how long."""
 
 
-async def open_till(scope: Scope, step: Step, purchase_id: str, *, channel: str) -> Plan | Purchase | Held:
-    """A hold, the answer bought before, or the plan to buy by. Look at the channel at the transaction's end."""
-    held = await articles.find_hold(scope, step.article_id)
-    if held is not None:
-        return held
-    bought = await purchases.get(scope, purchase_id)
-    if bought is not None:
-        return bought
-    plan = await articles.plan(scope, step.article_id)
-    await articles.enter(scope, step, channel=channel, attempt=activity.info().attempt)
-    return plan
+@dataclass(frozen=True)
+class Sale(Generic[Reply]):
+    """An answer in hand, paid for and not yet kept."""
+
+    reply: Reply
+    channel: str
+    leave: Leave
+    tokens: int
+    """Used, as the provider tells; 0 where it does not."""
+
+
+async def open_till(scope: Scope, step: Step, purchase_id: str, *, channel: str) -> Plan | Bought | Held:
+    """A hold, that it was bought before, or the plan to buy by. Look at the channel at the transaction's end."""
+    return await articles.open_(scope, step, purchase_id=purchase_id, channel=channel, attempt=activity.info().attempt)
 
 
 class Till:
-    """Makes the call, tells the channel how it went, and says what a failure means."""
+    """Makes the call, keeps the answer, tells the channel how it went, and says what a failure means."""
 
     def __init__(self, database: Database, outside: Outside) -> None:
         self._database = database
@@ -68,8 +72,8 @@ class Till:
         last_resort: bool,
         slot: Slot | Closed,
         tokens: int = 0,
-    ) -> Reply | Waiting:
-        """Wait for the turn, then call once.
+    ) -> Sale[Reply] | Waiting:
+        """Wait for the turn, then call once. What is sold is to be kept.
 
         request: also takes the channel's key from the environment, so that a missing one is like a wrong one.
         slot: the first look at the channel.
@@ -94,8 +98,7 @@ class Till:
         except ChannelError as error:
             age = timedelta(seconds=time.monotonic() - began)
             return await self._setbacks.met(error, attempt.model_copy(update={"age": age}))
-        await self._went_well(spec, leave, reply)
-        return reply
+        return Sale(reply, channel, leave, self._tokens(spec, reply))
 
     async def _called(
         self, spec: ChannelSpec, leave: Leave, request: Callable[[Call], Awaitable[Reply]], call: Call
@@ -114,31 +117,40 @@ class Till:
         finally:
             self._experience.lasted(spec, time.monotonic() - began)
 
-    async def _went_well(self, spec: ChannelSpec, leave: Leave, reply: object) -> None:
-        """A lost count is nothing; the answer in hand is paid for."""
+    def _tokens(self, spec: ChannelSpec, reply: object) -> int:
         used = reply.usage if isinstance(reply, Completion | Answer) else None
         tokens = used.input_tokens + used.output_tokens if used else 0
         if tokens:
             self._experience.used(spec, tokens)
-        with contextlib.suppress(StoreUnavailable):
-            async with self._database.operator() as op:
-                if leave.probe:
-                    await channels.close_breaker(op, spec.name)
-                await throttling.counted(op, spec.name, calls=1, well=True)
-                if leave.taken is not None and tokens:
-                    await allowances.settle(op, spec.name, leave.taken, tokens)
+        return tokens
 
-    async def keep(self, tenant_id: str, write: Callable[[Scope], Awaitable[Kept]]) -> Kept:
-        """Store what was paid for. A store that restarts is waited for: the answer is worth more than the minute."""
+    async def keep(
+        self, tenant_id: str, write: Callable[[Scope], Awaitable[Kept]], sale: Sale[Any] | None = None
+    ) -> Kept:
+        """Store what was paid for, and that its channel does well. A store that restarts is waited for: the answer
+        is worth more than the minute."""
         deadline = asyncio.get_running_loop().time() + KEEP_PATIENCE
         while True:
             try:
                 async with self._database.tenant(tenant_id) as scope:
-                    return await write(scope)
+                    kept = await write(scope)
+                    if sale is not None:
+                        await _went_well(scope, sale)
+                    return kept
             except StoreUnavailable:
                 if asyncio.get_running_loop().time() > deadline:
                     raise
                 await asyncio.sleep(0.5)
+
+
+async def _went_well(scope: Scope, sale: Sale[Any]) -> None:
+    """Last in its transaction: every call of the channel counts in the same rows."""
+    op, leave = OperatorScope(scope.sql), sale.leave
+    if leave.probe:
+        await channels.close_breaker(op, sale.channel)
+    await throttling.counted(op, sale.channel, calls=1, well=True)
+    if leave.taken is not None and sale.tokens:
+        await allowances.settle(op, sale.channel, leave.taken, sale.tokens)
 
 
 def purchase_id(step: Step) -> str:

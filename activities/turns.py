@@ -95,9 +95,8 @@ class Turns:
         """Sleep until it is due; False when the channel was closed meanwhile."""
         if slot.wait >= AT_ONCE:
             await asyncio.sleep(max(0.0, due - LOOK_AGAIN - time.monotonic()))
-            async with self._database.operator() as op:
-                if not await pacing.is_open(op, channel):
-                    return False
+            if not await pacing.is_open(self._database, channel):
+                return False
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         return True
 

@@ -3,7 +3,7 @@
 from temporalio import activity
 
 from activities.heartbeat import beating
-from activities.till import Till, is_last_resort, open_till, policy_of, purchase_id
+from activities.till import Sale, Till, is_last_resort, open_till, policy_of, purchase_id
 from activities.turns import look
 from citeloop.channels.outside import Outside
 from citeloop.channels.ports import Call, Completion, Messages
@@ -13,6 +13,7 @@ from citeloop.models.work import Draft, Held, Step, Waiting
 from citeloop.rules import duplicates, prompting, rendering
 from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import brands, decisions, drafts, purchases
+from citeloop.store.repositories.articles import Bought
 from citeloop.store.repositories.purchases import Purchase
 from workflows import stages
 
@@ -36,13 +37,13 @@ class WritingActivities(stages.Writing):
         async with beating():
             async with self._database.tenant(step.tenant_id) as scope:
                 plan = await open_till(scope, step, purchase, channel=step.route)
-                if isinstance(plan, Purchase):
+                if plan is Bought.BEFORE:
                     return (await drafts.get(scope, draft_id(step))).draft
                 if not isinstance(plan, Plan):
                     return plan
                 messages = await self._messages(scope, step, plan)
                 slot = await look(scope, step.route)
-            completion = await self._till.buy(
+            sale = await self._till.buy(
                 lambda call: self._outside.writer(step.route).write(messages, call),
                 Call(purchase_id=purchase, policy=policy_of(plan, step)),
                 tenant_id=step.tenant_id,
@@ -52,9 +53,9 @@ class WritingActivities(stages.Writing):
                 slot=slot,
                 tokens=_size(messages),
             )
-            if isinstance(completion, Waiting):
-                return completion
-            return await self._keep(step, purchase, completion, plan.keyword)
+            if isinstance(sale, Waiting):
+                return sale
+            return await self._keep(step, purchase, sale, plan.keyword)
 
     async def _messages(self, scope: Scope, step: Step, plan: Plan) -> Messages:
         brand = await brands.get(scope, plan.brand_id)
@@ -62,14 +63,15 @@ class WritingActivities(stages.Writing):
             told = prompting.generate(plan.keyword, plan.locale, plan.kind, brand)
         else:
             earlier = await drafts.get(scope, step.draft_id)
-            notes = await decisions.notes_on(scope, step.draft_id)
+            notes = await decisions.notes_on(scope, step.draft_id) if step.round else ""
             told = prompting.rewrite(
                 plan.keyword, plan.locale, plan.kind, brand, draft=earlier.body, notes=notes, methods=plan.methods
             )
         return Messages(system=told.system, user=told.user, max_tokens=told.max_tokens)
 
-    async def _keep(self, step: Step, purchase: str, completion: Completion, keyword: str) -> Draft:
+    async def _keep(self, step: Step, purchase: str, sale: Sale[Completion], keyword: str) -> Draft:
         """The answer and its price in one transaction: bought once, kept once."""
+        completion = sale.reply
         draft = Draft(
             id=draft_id(step),
             digest=ids.text_digest(completion.text),
@@ -103,7 +105,7 @@ class WritingActivities(stages.Writing):
             await drafts.add(scope, step.article_id, draft, completion.text, sketch=sketch)
             return draft
 
-        return await self._till.keep(step.tenant_id, write)
+        return await self._till.keep(step.tenant_id, write, sale)
 
 
 def _size(messages: Messages) -> int:

@@ -87,14 +87,15 @@ class House:
                     return began
                 await asyncio.sleep(0.05)
 
-    async def add_worker(self, name: str, stack: AsyncExitStack, *options: str) -> None:
-        """Another worker process on the same queues, with options for the interpreter; ended with `stack`."""
+    async def add_worker(self, name: str, stack: AsyncExitStack, profile: Path | None = None) -> None:
+        """Another worker process on the same queues; ended with `stack`."""
+        program = ["-m", "bench.profiled", str(profile)] if profile is not None else ["worker.py"]
         log = (self.stack.home / f"{name}.log").open("wb")
         stack.callback(log.close)
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *options,
-            str(simulated.ROOT / "worker.py"),
+            *program,
+            cwd=simulated.ROOT,
             env={**os.environ, **self.stack.child_env()}, stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self._extra[name] = process
@@ -145,7 +146,7 @@ async def house(terms: Terms, folder: Path, *, workers: int = 1, profile: Path |
         stack.push_async_callback(judge.close)
         own = House(running, database, judge)
         if profile is not None:
-            await own.add_worker("worker", stack, "-m", "cProfile", "-o", str(profile))
+            await own.add_worker("worker", stack, profile)
         for number in range(1, workers):
             await own.add_worker(f"worker-{number + 1}", stack)
         yield own

@@ -1,19 +1,13 @@
 """Let a paused article go on: `python examples/resume.py article/TENANT/ARTICLE`."""
 
-import asyncio
-import os
-import sys
-
 from citeloop.settings import Settings
-from starter import endpoints
-from workflows.client import connect
+from starter.connecting import connected
+from starter.scripts import finish
 
 
 async def main(workflow_id: str) -> None:
-    address, namespace, _ = endpoints.temporal(Settings())
-    client = await connect(address, namespace)
+    client = await connected(Settings())
     await client.get_workflow_handle(workflow_id).signal("resume")
 
 
-asyncio.run(main(*sys.argv[1:]))
-os._exit(0)  # the work is done; at a normal exit the native runtime of SDK 1.35 sometimes aborts
+finish(main)

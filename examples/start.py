@@ -1,14 +1,12 @@
 """Submit a campaign: `python examples/start.py BRAND.toml KEYWORDS.csv`."""
 
-import asyncio
-import os
-import sys
 from pathlib import Path
 
 from citeloop.models.request import CampaignRequest
 from citeloop.settings import Settings
 from starter.cli.session import acting
 from starter.files import read_brand, read_keywords
+from starter.scripts import finish
 
 
 async def main(brand: str, keywords: str) -> None:
@@ -17,5 +15,4 @@ async def main(brand: str, keywords: str) -> None:
         print(await desk.commands.submit_campaign(read_brand(Path(brand)), request), flush=True)
 
 
-asyncio.run(main(*sys.argv[1:]))
-os._exit(0)  # the work is done; at a normal exit the native runtime of SDK 1.35 sometimes aborts
+finish(main)

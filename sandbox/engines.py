@@ -1,18 +1,24 @@
 """Two answer engines: they retrieve, quote what they found sentence by sentence, and say where it stands."""
 
-import math
 import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import groupby
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sandbox.config import EngineName, ServiceSettings
 from sandbox.desk import Desk
-from sandbox.library import Document, Library, Scored
+from sandbox.library import Document, Library
 from sandbox.luck import Draw
 from sandbox.providers import Answered, Ask, Model
 from sandbox.speech import Reply, tokens
-from sandbox.terms import is_chinese, words
+from sandbox.terms import is_chinese, term_set
 
 PRODUCTS = (
     "Qdrant",
@@ -26,7 +32,9 @@ PRODUCTS = (
     "Vespa",
     "Milvus",
 )
-_NAMED = {name: re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", re.IGNORECASE) for name in PRODUCTS}
+_NAMED = re.compile(
+    rf"(?<![A-Za-z0-9])(?:{'|'.join(f'(?P<{name}>{name})' for name in PRODUCTS)})(?![A-Za-z0-9])", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -67,34 +75,35 @@ def query_of(question: str) -> str:
 
 def retrieve(question: str, library: Library, character: Character) -> list[Document]:
     """The best pages in the question's language, best first. The same text on two sites is taken once."""
-    today = datetime.now(UTC).date()
-    chinese = is_chinese(question)
-
-    def weight(scored: Scored) -> float:
-        age = max(0, (today - scored.document.published).days)
-        fresh = 1 + character.freshness * math.exp2(-age / character.half_life)
-        return (scored.body + character.title_weight * scored.title) * fresh
-
-    found = (scored for scored in library.search(query_of(question)) if scored.document.chinese is chinese)
-    ranked = sorted(found, key=lambda s: (-weight(s), s.document.url))
+    found = library.search(query_of(question), chinese=is_chinese(question))
+    ages = np.maximum(0, datetime.now(UTC).date().toordinal() - found.days)
+    fresh = 1 + character.freshness * np.exp2(-ages / character.half_life)
+    weights = (found.bodies + character.title_weight * found.titles) * fresh
     chosen: list[Document] = []
-    for scored in ranked:
-        page = scored.document
-        from_site = sum(other.site == page.site for other in chosen)
-        if from_site < character.per_site and all(other.text != page.text for other in chosen):
+    from_site: Counter[str] = Counter()
+    for page in _heaviest_first(found.documents, weights):
+        if from_site[page.site] < character.per_site and all(other.text != page.text for other in chosen):
             chosen.append(page)
+            from_site[page.site] += 1
         if len(chosen) == character.top:
             break
     return chosen
 
 
+def _heaviest_first(documents: list[Document], weights: NDArray[np.float64]) -> Iterator[Document]:
+    """Documents of one weight by their address."""
+    known = weights.tolist()
+    for _, equal in groupby(np.argsort(-weights).tolist(), key=known.__getitem__):
+        yield from sorted((documents[place] for place in equal), key=lambda document: document.url)
+
+
 def quotes(question: str, pages: list[Document], character: Character) -> list[Quote]:
     """Sentences nearest to the question, each with a product that has not been named yet."""
-    asked = set(words(query_of(question)))
+    asked = term_set(query_of(question))
     found: list[Quote] = []
     for source, page in enumerate(pages, start=1):
         taken = 0
-        nearest = sorted(page.sentences, key=lambda sentence: -len(asked & set(words(sentence))))
+        nearest = sorted(page.sentences, key=lambda sentence: -len(asked & term_set(sentence)))
         for sentence in nearest:
             names = [name for name in _names(sentence, page) if all(q.name != name for q in found)]
             if names and taken < character.per_page:
@@ -103,12 +112,16 @@ def quotes(question: str, pages: list[Document], character: Character) -> list[Q
     return found
 
 
-def _names(sentence: str, page: Document) -> list[str]:
+def _names(sentence: str, page: Document) -> tuple[str, ...]:
     """Products in the order in which the sentence names them; else the page's own subject, if it has one."""
-    hits = [(match.start(), name) for name, pattern in _NAMED.items() if (match := pattern.search(sentence))]
-    if hits:
-        return [name for _, name in sorted(hits)]
-    return [page.subject] if page.subject and page.subject in sentence else []
+    if named := _products(sentence):
+        return named
+    return (page.subject,) if page.subject and page.subject in sentence else ()
+
+
+@lru_cache(maxsize=1 << 14)
+def _products(sentence: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(match.lastgroup or "" for match in _NAMED.finditer(sentence)))
 
 
 def compose(question: str, pages: list[Document], character: Character) -> str:

@@ -10,9 +10,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import bm25s
 import numpy as np
+from numpy.typing import NDArray
 
+from sandbox.bm25 import Index
 from sandbox.terms import is_chinese, words
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -110,54 +111,51 @@ def seeded() -> list[Document]:
 
 
 @dataclass(frozen=True)
-class Scored:
-    document: Document
-    body: float
-    title: float
+class Found:
+    """Documents in no order, and for each its scores and the ordinal of its day."""
+
+    documents: list[Document]
+    bodies: NDArray[np.float64]
+    titles: NDArray[np.float64]
+    days: NDArray[np.int64]
 
 
 class Library:
-    """Searched with BM25, bodies and titles apart. Built anew when a question finds it changed."""
+    """Searched with BM25, bodies and titles apart."""
 
     def __init__(self) -> None:
         self._seeded = seeded()
-        self._published: dict[str, Document] = {}
-        self._documents: list[Document] = []
-        self._bodies: bm25s.BM25 | None = None
-        self._titles: bm25s.BM25 | None = None
-
-    def put(self, document: Document) -> None:
-        self._published[document.url] = document
-        self._bodies = None
-
-    def remove(self, url: str) -> None:
-        if self._published.pop(url, None):
-            self._bodies = None
+        self.clear()
 
     def clear(self) -> None:
-        self._published.clear()
-        self._bodies = None
+        """Only the corpus remains."""
+        self._documents = list(self._seeded)
+        self._published: dict[str, int] = {}
+        self._bodies = Index(document.terms for document in self._seeded)
+        self._titles = Index(document.title_terms for document in self._seeded)
+
+    def put(self, document: Document) -> None:
+        self.remove(document.url)
+        self._published[document.url] = len(self._documents)
+        self._documents.append(document)
+        self._bodies.add(document.terms)
+        self._titles.add(document.title_terms)
+
+    def remove(self, url: str) -> None:
+        place = self._published.pop(url, None)
+        if place is not None:
+            document = self._documents[place]
+            self._bodies.drop(place, document.terms)
+            self._titles.drop(place, document.title_terms)
 
     def __len__(self) -> int:
         return len(self._seeded) + len(self._published)
 
-    def search(self, question: str) -> list[Scored]:
-        """Every document that shares a term with the question, in no order."""
-        if self._bodies is None or self._titles is None:
-            self._documents = [*self._seeded, *self._published.values()]
-            self._bodies = _index([document.terms for document in self._documents])
-            self._titles = _index([document.title_terms for document in self._documents])
+    def search(self, question: str, *, chinese: bool) -> Found:
+        """Every document of that language that shares a term with the question."""
         asked = words(question)
-        if not asked:
-            return []
-        bodies, titles = self._bodies.get_scores(asked), self._titles.get_scores(asked)
-        return [
-            Scored(self._documents[place], float(bodies[place]), float(titles[place]))
-            for place in np.flatnonzero(bodies + titles)
-        ]
-
-
-def _index(documents: list[list[str]]) -> bm25s.BM25:
-    index = bm25s.BM25()
-    index.index(documents, show_progress=False)
-    return index
+        bodies, titles = self._bodies.scores(asked), self._titles.scores(asked)
+        places = [n for n in np.flatnonzero(bodies + titles).tolist() if self._documents[n].chinese is chinese]
+        documents = [self._documents[n] for n in places]
+        days = np.array([document.published.toordinal() for document in documents], np.int64)
+        return Found(documents, bodies[places].astype(np.float64), titles[places].astype(np.float64), days)

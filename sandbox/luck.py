@@ -21,10 +21,12 @@ class Draw:
 
     def between(self, label: str, span: tuple[float, float]) -> float:
         low, high = span
+        if low == high:
+            return low
         return low + (high - low) * self.number(label)
 
     def happens(self, label: str, rate: float) -> bool:
-        return self.number(label) < rate
+        return rate > 0 and self.number(label) < rate
 
     def one_of(self, label: str, rates: Mapping[str, float]) -> str:
         """At most one of the named events; "" for none."""

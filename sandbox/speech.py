@@ -3,6 +3,9 @@
 import hashlib
 import time
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
 
 from sandbox.config import ServiceSettings
 from sandbox.dialects import Dialect
@@ -23,7 +26,7 @@ class Reply:
     finish_reason: str = "stop"
     extra: Json = field(default_factory=dict)
 
-    @property
+    @cached_property
     def usage(self) -> Json:
         completion = tokens(self.text)
         return {
@@ -34,9 +37,9 @@ class Reply:
 
     def at_most(self, max_tokens: int | None) -> "Reply":
         """Cut as a real service cuts: the text ends, and finish_reason says `length`."""
-        if max_tokens is None or tokens(self.text) <= max_tokens:
+        if max_tokens is None or (said := tokens(self.text)) <= max_tokens:
             return self
-        kept = len(self.text) * max_tokens // tokens(self.text)
+        kept = len(self.text) * max_tokens // said
         return replace(self, text=self.text[:kept], finish_reason="length")
 
     def truncated(self) -> "Reply":
@@ -48,7 +51,10 @@ class Reply:
 
 def tokens(text: str) -> int:
     """Roughly: three tokens to five CJK characters, one to four others."""
-    wide = sum(char > "\u2e7f" for char in text)
+    wide = 0
+    if not text.isascii():
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        wide = int(np.count_nonzero(points > ord("\u2e7f")))
     return 1 + (wide * 3) // 5 + (len(text) - wide) // 4
 
 

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 from itertools import pairwise
 
 _RUN = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]+")
@@ -23,7 +24,7 @@ def words(text: str) -> list[str]:
     for run in _RUN.findall(unicodedata.normalize("NFKC", text).casefold()):
         if run.isascii():
             if run not in _STOP:
-                terms.append(run[:-1] if _is_plural(run) else run)
+                terms.append(_singular(run))
         elif len(run) == 1:
             terms.append(run)
         else:
@@ -31,8 +32,16 @@ def words(text: str) -> list[str]:
     return terms
 
 
-def _is_plural(word: str) -> bool:
-    return len(word) > _SHORTEST_PLURAL and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+@lru_cache(maxsize=1 << 14)
+def term_set(text: str) -> frozenset[str]:
+    """For facts and sentences, which come again and again."""
+    return frozenset(words(text))
+
+
+@lru_cache(maxsize=1 << 14)
+def _singular(word: str) -> str:
+    plural = len(word) > _SHORTEST_PLURAL and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    return word[:-1] if plural else word
 
 
 def is_chinese(text: str) -> bool:

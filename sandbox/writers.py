@@ -9,7 +9,7 @@ from sandbox.luck import Draw, Luck
 from sandbox.phrases import Phrases, phrases_for
 from sandbox.providers import Answered, Ask, Model
 from sandbox.speech import Reply, tokens
-from sandbox.terms import words
+from sandbox.terms import term_set
 
 _FACT = re.compile(r"^\s*- \[(?P<id>[^\]]+)\] (?P<text>.+?)\s*\(source: (?P<url>[^\s)]+)\)\s*$", re.MULTILINE)
 _LINK = re.compile(r"\]\((https?://[^)\s]+)\)")
@@ -128,9 +128,9 @@ def rewrite(job: Assignment, draw: Draw) -> str:
 
 def _chosen(job: Assignment, draw: Draw, *, count: int) -> list[Fact]:
     """Facts that share words with the keyword first, the others as luck has it."""
-    wanted = set(words(job.keyword))
+    wanted = term_set(job.keyword)
     mixed = draw.shuffled("facts", job.facts)
-    return sorted(mixed, key=lambda fact: -len(wanted & set(words(fact.text))))[:count]
+    return sorted(mixed, key=lambda fact: -len(wanted & term_set(fact.text)))[:count]
 
 
 def _pairs(facts: list[Fact]) -> list[list[Fact]]:

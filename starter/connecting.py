@@ -23,13 +23,13 @@ async def connected(settings: Settings) -> Client:
         async with asyncio.timeout(PATIENCE):
             return await connect(address, namespace)
     except (RPCError, RuntimeError, TimeoutError):
-        raise NotRunning(f"no Temporal server at {address}", "temporal", endpoints.TEMPORAL_REMEDY) from None
+        raise NotRunning(f"no Temporal server at {address}", "temporal", endpoints.temporal_remedy(settings)) from None
 
 
-async def tenant_of(database: Database, name: str) -> TenantRow:
-    """The tenant's row, made on first use."""
+async def tenant_of(database: Database, name: str, remedy: str = endpoints.DATABASE_REMEDY) -> TenantRow:
+    """The tenant's row, made on first use. remedy: where the database does not answer."""
     try:
         async with asyncio.timeout(PATIENCE), database.operator() as operator:
             return await tenants.ensure(operator, name)
     except (StoreUnavailable, OSError, TimeoutError) as error:
-        raise NotRunning(f"the database does not answer ({error})", "database", endpoints.DATABASE_REMEDY) from None
+        raise NotRunning(f"the database does not answer ({error})", "database", remedy) from None

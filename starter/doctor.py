@@ -14,7 +14,7 @@ from citeloop.store.errors import StoreUnavailable
 from citeloop.store.repositories import channels
 from citeloop.store.repositories.channels import ChannelRow
 from starter import endpoints
-from starter.checks import embedded, machine, outside, postgres, temporal, work
+from starter.checks import embedded, machine, outside, postgres, sealed, temporal, work
 from starter.checks.findings import Diagnosis, Finding, Group, fail, skipped
 from starter.connecting import connected
 from starter.errors import CommandError, NotRunning
@@ -34,7 +34,7 @@ async def examine(settings: Settings, environ: Mapping[str, str], *, offline: bo
                 _group("This machine", _machine(settings)),
                 _group("Postgres", _postgres(settings)),
                 _group("Temporal", _temporal(settings, known)),
-                _group("Channels and sites", _outside(known, readable, environ, offline=offline)),
+                _group("Channels and sites", _outside(settings, known, readable, environ, offline=offline)),
                 _group("Work", _work(settings, known)),
             )
         )
@@ -78,9 +78,18 @@ async def _temporal(settings: Settings, known: Catalog | None) -> list[Finding]:
 
 
 async def _outside(
-    known: Catalog | None, readable: Finding, environ: Mapping[str, str], *, offline: bool
+    settings: Settings, known: Catalog | None, readable: Finding, environ: Mapping[str, str], *, offline: bool
 ) -> list[Finding]:
-    return [readable] if known is None else [readable, *await outside.outside(known, environ, offline=offline)]
+    called = [] if known is None else await outside.outside(known, environ, offline=offline)
+    return [readable, *called, *await _secrets(settings)]
+
+
+async def _secrets(settings: Settings) -> list[Finding]:
+    try:
+        url = endpoints.database_url(settings)
+    except CommandError:
+        return []
+    return await sealed.sealed(url, settings.tenant, endpoints.secret_key(settings))
 
 
 async def _work(settings: Settings, known: Catalog | None) -> list[Finding]:

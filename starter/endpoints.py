@@ -10,6 +10,7 @@ from temporalio.envconfig import ClientConfig
 from citeloop import sealing
 from citeloop.models.record import Record
 from citeloop.settings import Settings
+from starter import lock
 from starter.errors import NotRunning
 
 TEMPORAL_REMEDY = "run `citeloop up` in another terminal or set TEMPORAL_ADDRESS"
@@ -66,7 +67,7 @@ def database_url(settings: Settings) -> str:
         return settings.database_url.get_secret_value()
     known = read(settings.home)
     if known is None:
-        raise NotRunning(f"no database is known in {settings.home}", "database", DATABASE_REMEDY)
+        raise NotRunning(f"no database is known in {settings.home}", "database", database_remedy(settings))
     return _secret(known.database_url_file)
 
 
@@ -107,10 +108,19 @@ def temporal(settings: Settings) -> tuple[str, str, str | None]:
     known = read(settings.home)
     address = profile.get("target_host") or (known.temporal if known else None)
     if address is None:
-        raise NotRunning(f"no Temporal server is known in {settings.home}", "temporal", TEMPORAL_REMEDY)
+        raise NotRunning(f"no Temporal server is known in {settings.home}", "temporal", temporal_remedy(settings))
     own = known if known is not None and known.temporal == address else None
     namespace = profile.get("namespace") or (own.namespace if own else "default")
     return address, namespace, own.ui if own else None
+
+
+def temporal_remedy(settings: Settings) -> str:
+    named = ClientConfig.load_client_connect_config().get("target_host")
+    return TEMPORAL_REMEDY if named else _beside_a_demo(settings.home, TEMPORAL_REMEDY)
+
+
+def database_remedy(settings: Settings) -> str:
+    return DATABASE_REMEDY if settings.database_url is not None else _beside_a_demo(settings.home, DATABASE_REMEDY)
 
 
 def channels_file(settings: Settings) -> Path:
@@ -119,6 +129,14 @@ def channels_file(settings: Settings) -> Path:
         return settings.channels
     known = read(settings.home)
     return Path(known.channels) if known else settings.channels
+
+
+def _beside_a_demo(home: Path, remedy: str) -> str:
+    """What runs below the home is easily taken for what runs in it."""
+    demo = home / "demo"
+    if lock.holder(demo) is None:
+        return remedy
+    return f"a demo runs in {demo}: `citeloop --home {demo} --tenant demo …` reaches it; else {remedy}"
 
 
 def _secret(file: str) -> str:

@@ -34,13 +34,22 @@ class Changes(Record):
 
 
 class SiteCommands:
-    """secret_key: CITELOOP_SECRET_KEY; needed only where a secret is given."""
+    """secret_key: CITELOOP_SECRET_KEY; needed only where a secret is given. listing: shows all sites at this door."""
 
-    def __init__(self, database: Database, catalog: Catalog, tenant: TenantRow, secret_key: str | None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        catalog: Catalog,
+        tenant: TenantRow,
+        secret_key: str | None,
+        *,
+        listing: str = "GET /v1/sites",
+    ) -> None:
         self._database = database
         self._catalog = catalog
         self._tenant = tenant
         self._secret_key = secret_key
+        self._listing = listing
 
     async def page(
         self, *, after: str | None = None, limit: int, kind: str | None = None, label: str | None = None
@@ -51,7 +60,7 @@ class SiteCommands:
     async def show(self, name: str) -> SiteView:
         """Missing."""
         async with self._database.tenant(self._tenant.id) as scope:
-            return await _standing(scope, name)
+            return await self._standing(scope, name)
 
     async def put(self, entry: SiteEntry, secret: str) -> tuple[SiteView, bool]:
         """The site as it stands now, and whether it is new. secret "": the one that is kept. CommandError, Conflict."""
@@ -65,18 +74,18 @@ class SiteCommands:
         if given.get("rate") == "":
             given["rate"] = None
         async with self._database.tenant(self._tenant.id) as scope:
-            there = await _standing(scope, name)
+            there = await self._standing(scope, name)
             if given or secret:
                 there, _ = await self._put(scope, _entry(there).model_copy(update=given), secret)
             if state is not None:
                 await sites.set_state(scope, name, state)
-            return await _standing(scope, name)
+            return await self._standing(scope, name)
 
     async def remove(self, name: str) -> None:
         """What is planned for it can no longer be published. Missing."""
         async with self._database.tenant(self._tenant.id) as scope:
             if not await sites.remove(scope, name):
-                raise no_site(name)
+                raise self._missing(name)
 
     async def import_(self, given: Sequence[tuple[SiteEntry, str]]) -> Put:
         """(entry, secret) each, all or none; they are `ready` already. CommandError."""
@@ -110,7 +119,7 @@ class SiteCommands:
         async with self._database.tenant(self._tenant.id) as scope:
             world = await world_at(scope, outside, name)
         if world is outside and self._catalog.site(name) is None:
-            raise no_site(name)
+            raise self._missing(name)
         return await world.check_site(name)
 
     async def _put(self, scope: Scope, entry: SiteEntry, secret: str) -> tuple[SiteView, bool]:
@@ -123,7 +132,7 @@ class SiteCommands:
             put = await sites.put(scope, [self._closed(ready, secret, known.get(entry.name), seal)])
         except SiteError as error:
             raise CommandError(error.problem, error.field or "name", error.remedy) from None
-        return await _standing(scope, entry.name), bool(put.new)
+        return await self._standing(scope, entry.name), bool(put.new)
 
     def _closed(self, entry: SiteEntry, secret: str, known: Kept | None, seal: Seal | None) -> SealedEntry:
         origin = origin_of(entry.base_url)
@@ -137,6 +146,15 @@ class SiteCommands:
         if known.kind != entry.kind or origin_of(known.base_url) != origin:
             raise SiteError(entry.name, "secret", f"is missing; {_KEEP}")
         return SealedEntry(entry=entry, sealed=known.sealed, sealed_print=known.sealed_print)
+
+    async def _standing(self, scope: Scope, name: str) -> SiteView:
+        found = await sites.find(scope, name)
+        if found is None:
+            raise self._missing(name)
+        return found
+
+    def _missing(self, name: str) -> Missing:
+        return Missing(f"{name!r} is no site", "site", f"{self._listing} lists those that are registered")
 
     def _seal(self) -> Seal:
         try:
@@ -164,16 +182,5 @@ async def world_at(scope: Scope, outside: Outside, name: str) -> Outside:
     return outside.knowing(scope.tenant_id, *found[0]) if found else outside
 
 
-def no_site(name: str) -> Missing:
-    return Missing(f"{name!r} is no site", "site", "GET /v1/sites lists those that are registered")
-
-
 def _entry(view: SiteView) -> SiteEntry:
     return SiteEntry(**{key: getattr(view, key) for key in SiteEntry.model_fields})
-
-
-async def _standing(scope: Scope, name: str) -> SiteView:
-    found = await sites.find(scope, name)
-    if found is None:
-        raise no_site(name)
-    return found

@@ -118,7 +118,7 @@ class ArticleWorkflow:
         if not published:
             raise StageFailed(troubles or "the plan names no site")
         published_at = self._life.progress.published_at or workflow.now()
-        await self._life.record(State.PUBLISHED, troubles, published_at=published_at)
+        await self._life.record(State.PUBLISHED, troubles, passing=True, published_at=published_at)
 
     async def _monitor(self) -> None:
         """The engines are asked again at the plan's offsets; days or weeks later there is a measured answer."""
@@ -137,6 +137,7 @@ class ArticleWorkflow:
 
     async def _anew(self) -> NoReturn:
         """Days of waiting begin with an empty history, which any worker takes up at once."""
+        self._life.show()
         await workflow.wait_condition(workflow.all_handlers_finished)
         workflow.continue_as_new(
             ArticleOrder(plan=self._plan, progress=self._life.progress, paused=self._steering.paused)
@@ -145,6 +146,7 @@ class ArticleWorkflow:
     async def _until(self, when: datetime) -> None:
         """The next window, or the withdrawal of the last page. A retry meanwhile is for the sites that lack one."""
         while (left := when - workflow.now()) > timedelta(0) and not self._gone():
+            self._life.show()
             with contextlib.suppress(TimeoutError):
                 await workflow.wait_condition(lambda: self._gone() or self._steering.retry, timeout=left)
             if self._steering.retry:

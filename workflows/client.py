@@ -97,17 +97,23 @@ async def _start_article(client: Client, plan: Plan, progress: Progress | None, 
                     SearchAttributePair(TENANT, plan.tenant_id),
                     SearchAttributePair(CAMPAIGN, plan.campaign_id or "none"),
                     SearchAttributePair(STAGE, str(plan.stages[0])),
-                    SearchAttributePair(STATE, "submitted"),
-                    SearchAttributePair(CHANNEL, "none"),
+                    SearchAttributePair(STATE, "running"),
+                    SearchAttributePair(CHANNEL, _first_channel(plan)),
                     SearchAttributePair(PRIORITY, plan.priority),
                 ]
             ),
             static_summary=plan.keyword[:200],
+            request_eager_start=True,  # from a worker, which then does the first task itself
         )
     except WorkflowAlreadyStartedError as closed:
         # Done before, and not to be done again: the row in the store tells how it ended.
         return closed.run_id or ""
     return handle.first_execution_run_id or handle.result_run_id or ""
+
+
+def _first_channel(plan: Plan) -> str:
+    routes = plan.routes.get(plan.stages[0], ())
+    return routes[0].name if routes else "none"
 
 
 async def start_campaign(client: Client, order: CampaignOrder) -> str:

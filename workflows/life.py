@@ -13,7 +13,7 @@ from citeloop.models.plan import Plan, Route, Stage, State
 from citeloop.models.work import Draft, Held, Measurement, Progress, Step, Waiting
 from workflows import options
 from workflows.stages import Bookkeeping, Ending, Note
-from workflows.steering import StageFailed, Steering, show
+from workflows.steering import StageFailed, Steering, describe, index
 
 Answer = TypeVar("Answer")
 Order = TypeVar("Order")
@@ -55,7 +55,7 @@ class Life:
         self, promise: Callable[[Any, Order], Awaitable[Answer]], order: Order, config: workflow.ActivityConfig
     ) -> Answer:
         """Every activity goes through here, so that no cancel is lost as one finishes (ADR 0007)."""
-        show(self.plan, self.progress)
+        describe(self.plan, self.progress)
         try:
             answer = await workflow.execute_activity_method(promise, order, **config)
         except (ActivityError, asyncio.CancelledError):
@@ -71,6 +71,7 @@ class Life:
         config: workflow.ActivityConfig,
     ) -> Answer:
         """A call that may find a hold or a limit first; neither costs anything, and it is asked again."""
+        index(self.progress)
         looks = 0
         while True:
             nudges = self.steering.nudges
@@ -122,10 +123,15 @@ class Life:
         self.steering.guard()
         await self.record(before, why, lifted=self.steering.nudges != nudges)
 
-    async def record(self, state: State, reason: str = "", *, lifted: bool = False, **changes: object) -> None:
-        """A change that no stage activity writes: kept in the store, where every list is read from."""
+    async def record(
+        self, state: State, reason: str = "", *, lifted: bool = False, passing: bool = False, **changes: object
+    ) -> None:
+        """A change that no stage activity writes: kept in the store, where every list is read from.
+
+        passing: the next change follows at once and is told to Temporal's index with it.
+        """
         self.set(state=state, reason=reason, **changes)
-        show(self.plan, self.progress)
+        self.show(passing=passing)
         note = Note(
             tenant_id=self.plan.tenant_id, article_id=self.plan.article_id, progress=self.progress, lifted=lifted
         )
@@ -134,7 +140,7 @@ class Life:
     async def measure(self, reason: str) -> Measurement:
         """The article's end as measured: what was found and where it stands, kept at once."""
         self.set(state=State.MEASURED, reason=reason)
-        show(self.plan, self.progress)
+        self.show()
         ending = Ending(plan=self.plan, progress=self.progress)
         return await workflow.execute_local_activity_method(Bookkeeping.measure, ending, **options.ledger())
 
@@ -142,6 +148,11 @@ class Life:
         if when is not None and when > workflow.now():
             await asyncio.sleep((when - workflow.now()).total_seconds())
         self.steering.guard()
+
+    def show(self, *, passing: bool = False) -> None:
+        if not passing:
+            index(self.progress)
+        describe(self.plan, self.progress)
 
     def set(self, **changes: object) -> None:
         self.progress = self.progress.model_copy(update=changes)

@@ -88,8 +88,14 @@ class Steering:
         )
 
 
-def show(plan: Plan, progress: Progress) -> None:
-    """Search attributes, where they changed, and current details: this article's page in the Temporal UI."""
+def describe(plan: Plan, progress: Progress) -> None:
+    """Current details: this article's page in the Temporal UI."""
+    workflow.set_current_details(_status_page(plan, progress))
+
+
+def index(progress: Progress) -> None:
+    """Search attributes, where they changed. Each change costs the server as much as two thirds of an activity, so
+    what is over in a moment, such as the rules' review, is not told."""
     seen = workflow.info().typed_search_attributes
     wanted: list[SearchAttributeUpdate[Any]] = [
         key.value_set(value)
@@ -104,7 +110,6 @@ def show(plan: Plan, progress: Progress) -> None:
         wanted.append(PRIORITY.value_set(progress.priority))
     if wanted:
         workflow.upsert_search_attributes(wanted)
-    workflow.set_current_details(_status_page(plan, progress))
 
 
 def _status_page(plan: Plan, progress: Progress) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import httpcore
 import httpx
 
+from citeloop.channels.connections import KeptBackend, PooledTransport
 from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.wire import CHECKED
 
@@ -52,7 +53,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
     """Resolves, checks, and connects to what it checked. Raises ChannelError INVALID for a private address."""
 
     def __init__(self, inner: httpcore.AsyncNetworkBackend | None = None) -> None:
-        self._inner = inner or httpcore.AnyIOBackend()
+        self._inner = inner or KeptBackend()
 
     async def connect_tcp(
         self,
@@ -89,25 +90,12 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-class _CheckedTransport(httpx.AsyncHTTPTransport):
-    def __init__(self, connections: int) -> None:
-        super().__init__(trust_env=False)
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(trust_env=False),
-            max_connections=connections,
-            max_keepalive_connections=connections,
-            keepalive_expiry=30,
-            network_backend=CheckedBackend(),
-        )
-
-
 class Doors(httpx.AsyncBaseTransport):
     """The operator's own addresses leave by one door, user-given ones by the checked door."""
 
     def __init__(self, connections: int, *, allow_private_addresses: bool) -> None:
-        limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=30)
-        self._plain: httpx.AsyncBaseTransport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False)
-        self._checked = None if allow_private_addresses else _CheckedTransport(connections)
+        self._plain: httpx.AsyncBaseTransport = PooledTransport(connections, KeptBackend())
+        self._checked = None if allow_private_addresses else PooledTransport(connections, CheckedBackend())
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         checked = self._checked if request.extensions.get(CHECKED) else None

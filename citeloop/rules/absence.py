@@ -103,6 +103,11 @@ _EN = (
     r"\bno {kind} (?:called|named|known as) {open}X",
     r"\b(?:nothing|none) {words}(?:about|on|for|regarding) {others}{open}X{tail}",
 )
+_DENIAL = re.compile(
+    "[没未无不缺]|no(?:t|ne|(?![a-z]))|n't|never|unable|unaware|unfamiliar|failed|little|insufficient|lack|zero"
+)
+"""Each pattern needs one of these words on one side of the name; few sentences have any."""
+
 _CONTRAST = re.compile(r"\b(?:but|however|although|though|while|whereas|yet|instead)\b|但是?|不过|然而|而是|反而|却")
 
 
@@ -122,6 +127,8 @@ def is_absence(sentence: str, start: int, end: int) -> bool:
     A contrast (`but`, `但`) ends the clause; `不推荐 X`, `no better choice than X` and `X 不如 Y` name X.
     """
     before, after = sentence[max(0, start - _REACH) : start], sentence[end : end + _REACH]
+    if not (_DENIAL.search(before) or _DENIAL.search(after)):
+        return False
     contrasts = [match.start() for match in _CONTRAST.finditer(before)]
     contrast = _CONTRAST.search(after)
     before = before[contrasts[-1] :] if contrasts else before

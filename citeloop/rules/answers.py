@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -178,15 +178,22 @@ def prepare(text: str, kept_domains: frozenset[str] = frozenset()) -> Body:
     labels = {match.group(1) for match in _DEFINITION.finditer(original)}
     spans += [Span(*m.span()) for m in _REFERENCE.finditer(original) if m.group(1) in labels]
     spans += _domains(original, kept_domains)
-    blanked = {i for span in spans for i in range(span.start, span.end)}
-    shown = "".join(" " if i in blanked and char != "\n" else char for i, char in enumerate(original))
-    marks = {i for mark in CITATION_MARK.finditer(original) for i in range(mark.start(), mark.end())}
+    blanked = frozenset[int]().union(*(range(span.start, span.end) for span in spans))
+    marks = frozenset[int]().union(*(range(*mark.span()) for mark in CITATION_MARK.finditer(original)))
     listed = original[sources.start : sources.end] if sources else ""
     return Body(
         original=original,
-        text=shown,
+        text=_without(original, blanked),
         listed_urls=distinct(match.group() for match in URL.finditer(listed)),
-        blanked=frozenset(blanked),
-        marks=frozenset(marks),
+        blanked=blanked,
+        marks=marks,
         dropped=frozenset(dropped - blanked),
     )
+
+
+def _without(text: str, blanked: Set[int]) -> str:
+    chars = list(text)
+    for index in blanked:
+        if chars[index] != "\n":
+            chars[index] = " "
+    return "".join(chars)

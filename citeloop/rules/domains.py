@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from publicsuffixlist import PublicSuffixList
@@ -29,6 +29,7 @@ def _split(url: str) -> SplitResult | None:
     return parts if parts.hostname else None
 
 
+@lru_cache(maxsize=1024)
 def host_of(url: str) -> str | None:
     """The host in lower case and Punycode, without port and final dot; None where there is none."""
     parts = _split(url)
@@ -41,6 +42,7 @@ def host_of(url: str) -> str | None:
         return host or None
 
 
+@lru_cache(maxsize=1024)
 def registrable_domain(url: str) -> str | None:
     """`https://docs.example.co.uk/x` → `example.co.uk`; `a.github.io` is one of its own, `github.io` is nobody's.
 

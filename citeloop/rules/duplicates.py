@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from citeloop.rules.answers import URL
+from citeloop.rules.remembering import remembered
 
 _TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _WORD_SHINGLE = 4
@@ -27,7 +28,7 @@ def shingles(text: str) -> frozenset[int]:
     terms = _TERM.findall(folded)
     if len(terms) < _WORD_SHINGLE:
         return frozenset({_hash(tuple(terms))} if terms else ())
-    return frozenset(map(_hash, zip(*(terms[i:] for i in range(_WORD_SHINGLE)), strict=False)))
+    return frozenset(map(_hash, set(zip(*(terms[i:] for i in range(_WORD_SHINGLE)), strict=False))))
 
 
 def similarity(one: frozenset[int], other: frozenset[int]) -> float:
@@ -37,9 +38,10 @@ def similarity(one: frozenset[int], other: frozenset[int]) -> float:
     return len(one & other) / len(one | other)
 
 
+@remembered(texts=256, longest=20_000)
 def sketch(text: str) -> tuple[int, ...]:
     """The 64 smallest shingles: enough to estimate the likeness of two texts without either of them."""
-    return tuple(heapq.nsmallest(_SKETCH, shingles(text)))
+    return tuple(sorted(shingles(text))[:_SKETCH])
 
 
 def look_alikes(text: str, sketches: Mapping[str, tuple[int, ...]]) -> list[str]:
@@ -56,7 +58,7 @@ def _estimate(one: frozenset[int], other: tuple[int, ...]) -> float:
     shared = one.intersection(other)
     if not shared:
         return 0.0
-    smallest = heapq.nsmallest(_SKETCH, {*one, *other})
+    smallest = sorted(one.union(other))[:_SKETCH]
     return len(shared.intersection(smallest)) / len(smallest)
 
 

@@ -1,7 +1,7 @@
 """Lists in an answer: which item a name stands in, and the item's ordinal."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from citeloop.rules.sentences import Span
@@ -14,7 +14,7 @@ _CIRCLED = {
     **{chr(0x3220 + n): n + 1 for n in range(10)},
 }
 _HAN_DIGITS = {char: n for n, char in enumerate("零一二三四五六七八九十")}
-_LEAD = r"^(?P<indent>[ \t]*)(?:>[ \t]*)*(?:#{1,6}[ \t]+)?(?:\*\*|__)?[ \t]*"
+_LEAD = r"^(?P<indent>[ \t]*+)(?:>[ \t]*+)*+(?:#{1,6}[ \t]+)?(?:\*\*|__)?[ \t]*+"
 _HAN_NUMBER = r"[一二三四五六七八九十]{1,3}"
 _MARKER = re.compile(
     _LEAD + r"(?:"
@@ -69,9 +69,15 @@ class _Mark:
     depth: int = 0
 
 
+def _line_starts(text: str) -> Iterator[int]:
+    yield 0
+    for newline in re.finditer("\n", text):
+        yield newline.end()
+
+
 def _line_marks(text: str) -> list[_Mark]:
     marks = []
-    for match in _MARKER.finditer(text):
+    for match in filter(None, (_MARKER.match(text, start) for start in _line_starts(text))):
         kind = next(k for k, v in match.groupdict().items() if k != "indent" and v is not None)
         number = None if kind == "bullet" else _number(kind, match[kind])
         depth = len(match["indent"].expandtabs(4)) // 2

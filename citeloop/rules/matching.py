@@ -10,6 +10,7 @@ from citeloop.rules.absence import is_absence
 from citeloop.rules.answers import Body, prepare
 from citeloop.rules.domains import has_public_suffix
 from citeloop.rules.folding import Folded, fold, is_cjk, is_latin
+from citeloop.rules.remembering import remembered
 
 MATCHER_VERSION = "1"
 """Stored with every manifest; raise it whenever a stored answer could be read differently."""
@@ -45,6 +46,7 @@ class _Found:
     end: int
 
 
+@remembered(texts=4096, longest=500)
 def folded_text(text: str) -> str:
     return fold(text).text.strip()
 

@@ -11,10 +11,9 @@ from citeloop.rules.answers import URL, Body, prepare
 from citeloop.rules.claims import around, claim_flags, number_flags
 from citeloop.rules.domains import cites_page, owns, page_key
 from citeloop.rules.duplicates import shingles, similarity
-from citeloop.rules.folding import is_cjk
 from citeloop.rules.matching import folded_text, occurrences
 from citeloop.rules.prompting import TAGS, is_chinese
-from citeloop.rules.sentences import word_count
+from citeloop.rules.sentences import cjk_count, word_count
 
 MAX_FLAGS = 50
 MAX_TEXT = 200_000
@@ -117,7 +116,7 @@ def _length_flags(body: Body, locale: str, kind: Kind) -> Iterator[Flag]:
 
 def _language_flags(body: Body, locale: str) -> Iterator[Flag]:
     size = word_count(body.text)
-    share = sum(map(is_cjk, body.text)) / size if size else 0.0
+    share = cjk_count(body.text) / size if size else 0.0
     language = locale.lower().replace("_", "-").split("-")[0]
     expects_cjk = language in {"zh", "ja", "ko"}
     if size and ((expects_cjk and share < 0.4) or (not expects_cjk and share > 0.3)):  # noqa: PLR2004
@@ -170,8 +169,10 @@ def _source_flags(text: str, brand: Brand) -> Iterator[Flag]:
 
 
 def _duplicate_flags(text: str, others: Sequence[str]) -> Iterator[Flag]:
+    if not others:
+        return
     own = shingles(text)
-    likeness = max((similarity(own, shingles(other)) for other in others), default=0.0)
+    likeness = max(similarity(own, shingles(other)) for other in others)
     if likeness >= _DUPLICATE:
         severity = Severity.BLOCK if likeness >= _COPY else Severity.FLAG
         yield _flag("duplicate", severity, f"{likeness:.0%} of it stands in an earlier article of the brand")

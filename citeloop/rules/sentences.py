@@ -1,9 +1,10 @@
 """Sentences of an answer, the citation marks in them, and their length in words. Chinese and Latin alike."""
 
 import re
+import string
 from dataclasses import dataclass
 
-from citeloop.rules.folding import is_cjk
+from citeloop.rules.folding import CJK_RUN, is_cjk
 
 CITATION_MARK = re.compile(
     r"\[\[\^?\d{1,3}\]\](?:\([^()\s]*\))?"  # [[1]](https://…)
@@ -22,12 +23,13 @@ _TRAILING_SOURCE = re.compile(  # ([reuters.com](https://…)) or (https://…) 
 )
 _TRAILING_MARK = re.compile(r"[ \t]*(?:" + CITATION_MARK.pattern + ")", re.IGNORECASE)
 _ENDS = "。！？!?；;\n"
+_MAY_END = re.compile(f"[{_ENDS}.]")
 _CLOSERS = "”’\"'」』）)】》*_"
 _ABBREVIATIONS = frozenset(
     {"e.g", "i.e", "etc", "vs", "inc", "ltd", "co", "corp", "no", "dr", "mr", "mrs", "ms", "prof", "st", "fig"}
     | {"al", "approx", "u.s", "u.k", "dept", "est", "jr", "sr"}
 )
-_LAST_WORD = re.compile(r"[A-Za-z][A-Za-z.]*$")
+_WORD_SIGNS = string.ascii_letters + "."
 _WORD = re.compile(r"[^\W_]+(?:[.'’-][^\W_]+)*")
 
 
@@ -48,11 +50,8 @@ def _ends_sentence(text: str, index: int) -> bool:
     before = text[line_start:index]
     if before.strip(" *#-_>").isdigit():
         return False
-    word = _LAST_WORD.search(before)
-    if word is None:
-        return True
-    last = word.group().lower()
-    return last not in _ABBREVIATIONS and not (len(last) == 1 and last.isalpha() and word.group().isupper())
+    word = before[len(before.rstrip(_WORD_SIGNS)) :].lstrip(".")
+    return word.lower() not in _ABBREVIATIONS and not (len(word) == 1 and word.isupper())
 
 
 def _take_trailing(text: str, index: int) -> int:
@@ -75,16 +74,15 @@ def sentences(text: str, addresses: frozenset[int] = frozenset()) -> tuple[Span,
     """
     found: list[Span] = []
     start = index = 0
-    while index < len(text):
-        char = text[index]
-        ends = char == "\n" or index not in addresses
-        if ends and (char in _ENDS or (char == "." and _ends_sentence(text, index))):
-            end = index + 1 if char == "\n" else _take_trailing(text, index + 1)
+    while (mark := _MAY_END.search(text, index)) is not None:
+        char, index = mark.group(), mark.end()
+        if char != "\n" and mark.start() in addresses:
+            continue
+        if char != "." or _ends_sentence(text, mark.start()):
+            end = index if char == "\n" else _take_trailing(text, index)
             if text[start:end].strip():
                 found.append(Span(start, end))
             start = index = end
-        else:
-            index += 1
     if text[start:].strip():
         found.append(Span(start, len(text)))
     return tuple(found)
@@ -93,9 +91,11 @@ def sentences(text: str, addresses: frozenset[int] = frozenset()) -> tuple[Span,
 def word_count(text: str) -> int:
     """CJK characters plus Latin and digit words, citation marks removed."""
     bare = CITATION_MARK.sub(" ", text)
-    cjk = sum(map(is_cjk, bare))
-    latin = "".join(" " if is_cjk(char) else char for char in bare)
-    return cjk + len(_WORD.findall(latin))
+    return cjk_count(bare) + len(_WORD.findall(CJK_RUN.sub(" ", bare)))
+
+
+def cjk_count(text: str) -> int:
+    return sum(map(len, CJK_RUN.findall(text)))
 
 
 def has_citation(text: str) -> bool:

@@ -37,12 +37,19 @@ app = typer.Typer(
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        operating.version()
+        raise typer.Exit
+
+
 @app.callback()
 def root(
     context: typer.Context,
     home: Annotated[Path | None, typer.Option(help="Data folder; default .citeloop or CITELOOP_HOME.")] = None,
     channels: Annotated[Path | None, typer.Option(help="channels.toml, or CITELOOP_CHANNELS.")] = None,
     tenant: Annotated[str | None, typer.Option(help="Tenant, or CITELOOP_TENANT.")] = None,
+    _: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
     context.obj = make_settings(home, channels, tenant)
 

@@ -55,6 +55,8 @@ def status(
     rows = run(work())
     if as_json:
         print_json(rows)
+    elif not rows and (campaign, state, stage) != (None, None, None):
+        say(_none(campaign, state, stage))
     else:
         out = console()
         out.print(summary(rows))
@@ -134,6 +136,15 @@ def trace(context: typer.Context, ref: Ref, as_json: AsJson = False) -> None:
 
 def workflow_link(ui: str, namespace: str, workflow_id: str) -> str:
     return f"{ui}/namespaces/{namespace}/workflows/{quote(workflow_id, safe='')}"
+
+
+def _none(campaign: str | None, state: State | None, stage: Stage | None) -> str:
+    """Such as `no article of campaign spring is in review`."""
+    of = f" of campaign {campaign}" if campaign else ""
+    if state is None:
+        return f"no article{of} is at {stage}" if stage else f"there is no article{of} yet"
+    stands = {State.REVIEW: "is in review", State.FAILED: "has failed"}.get(state, f"is {state}")
+    return f"no article{of} {stands}" + (f" at {stage}" if stage else "")
 
 
 async def _target(session: Session, ref: str | None) -> str:

@@ -21,10 +21,12 @@ from citeloop.settings import Settings
 from citeloop.store.database import Database
 from citeloop.store.repositories.tenants import TenantRow
 from starter import endpoints
+from starter.cli.output import hint
 from starter.commands import PATIENCE, Commands
 from starter.connecting import connected, tenant_of
 from starter.page_commands import PageCommands
 from starter.preflight import Preflight
+from starter.site_commands import SiteCommands
 
 Result = TypeVar("Result")
 
@@ -75,14 +77,18 @@ async def reading(settings: Settings) -> AsyncIterator[Session]:
     """The store only. NotRunning when it does not answer."""
     database = Database(endpoints.database_url(settings), pool_size=2)
     try:
-        yield Session(settings, database, await tenant_of(database, settings.tenant))
+        tenant = await tenant_of(database, settings.tenant, endpoints.database_remedy(settings))
+        yield Session(settings, database, tenant)
     finally:
         await database.close()
 
 
 @asynccontextmanager
 async def acting(settings: Settings, *, check_keys: bool = False) -> AsyncIterator[Desk]:
-    """Store and Temporal. NotRunning, before anything is done, when one of them does not answer."""
+    """Store and Temporal. NotRunning, before anything is done, when one of them does not answer.
+
+    check_keys: a submission's channels are called before it; else it is only looked whether their keys are set.
+    """
     client = await connected(settings)
     catalog = catalog_of(settings)
     async with reading(settings) as session, _outside(catalog) as outside, traced(settings):
@@ -91,11 +97,20 @@ async def acting(settings: Settings, *, check_keys: bool = False) -> AsyncIterat
             session.database,
             catalog,
             session.tenant,
-            preflight=Preflight(outside, catalog, os.environ) if check_keys else None,
+            preflight=Preflight(outside, catalog, os.environ, calls=check_keys, warn=hint),
             by=getpass.getuser(),
         )
         pages = PageCommands(client, session.database, session.tenant, by=getpass.getuser(), patience=PATIENCE)
         yield Desk(session, client, catalog, outside, commands, pages)
+
+
+@asynccontextmanager
+async def registry(settings: Settings) -> AsyncIterator[SiteCommands]:
+    """The tenant's own sites. NotRunning when the store does not answer."""
+    catalog = catalog_of(settings)
+    async with reading(settings) as session:
+        key = endpoints.secret_key(settings)
+        yield SiteCommands(session.database, catalog, session.tenant, key, listing="`citeloop sites list`")
 
 
 @asynccontextmanager

@@ -12,9 +12,10 @@ BASE = "https://us.example"
 
 
 async def prepared(workshop: Workshop, part: str, base: str = BASE) -> Post:
-    step = await workshop.approved(await workshop.article(), part)
+    plan = await workshop.article()
+    step = await workshop.approved(plan, part)
     async with workshop.database.tenant(workshop.tenant.id) as scope:
-        found = await prepare(scope, step, workshop.outside(), base)
+        found = await prepare(scope, step, plan, workshop.outside(), base)
     assert isinstance(found, Prepared)
     return found.post
 

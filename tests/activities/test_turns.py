@@ -9,13 +9,14 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.failures import BROKEN
 from activities.setbacks import Attempt, Setbacks
-from activities.till import Till, purchase_id
+from activities.till import Sale, Till, purchase_id
 from activities.turns import STOPPED_CHECK, Leave, Turns, look
 from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.ports import Call, Completion
 from citeloop.models.plan import Stage
 from citeloop.models.throttling import Cause
 from citeloop.models.work import Draft, Step, Waiting
+from citeloop.store.database import Scope
 from citeloop.store.repositories import channels, purchases
 from citeloop.store.repositories.allowances import Taken
 from citeloop.store.statements import text
@@ -258,13 +259,16 @@ async def test_calls_that_end_never_lock_those_out_that_begin(workshop: Workshop
     outside = workshop.outside()
     spec, till = outside.channel(workshop.name("deepseek")), Till(workshop.database, outside)
 
+    async def nothing(_: Scope) -> None:
+        """What is kept is not the point."""
+
     async def calls(number: int) -> None:
         for n in range(15):
             taken = await till._turns._take(spec, 100)
             assert isinstance(taken, Taken)
             if number % 3:
                 done = Completion(text="a text", model="m", input_tokens=5, output_tokens=5)
-                await till._went_well(spec, Leave(taken=taken), done)
+                await till.keep(workshop.tenant.id, nothing, Sale(done, spec.name, Leave(taken=taken), tokens=10))
                 continue
             call = Call(purchase_id=f"{workshop.suffix}/{number}/{n}", policy=QUICK)
             attempt = Attempt(

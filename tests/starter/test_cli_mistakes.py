@@ -1,11 +1,13 @@
 """Bad input and missing servers: one line that names field and remedy, a true exit code, nothing done."""
 
+import importlib.metadata
 import os
 from pathlib import Path
 
 import pytest
 
 from starter.cli import run
+from starter.lock import HomeLock
 from tests.starter.cli import BRAND, ROOT, citeloop
 
 
@@ -73,6 +75,29 @@ async def test_a_key_that_is_not_set_fails_the_check_and_names_the_variable(tmp_
     ran = await citeloop("--channels", file, "channels", "check", "deepseek", home=tmp_path, environ=environ)
     assert ran.code == 1
     assert "SANDBOX_KEY is not set" in ran.out
+
+
+@pytest.mark.parametrize(("command", "what"), [("status", "database"), ("channels", "database"), ("pause", "temporal")])
+def test_where_only_a_demo_runs_the_error_says_how_to_reach_it(
+    alone: None, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, what: str
+) -> None:
+    arguments = [command, *(["x"] if command == "pause" else [])]
+    demo = HomeLock(tmp_path / "demo")
+    demo.acquire()
+    assert run(arguments) == 3
+    demo.release()
+    told = capsys.readouterr().err
+    assert (
+        f"; a demo runs in {tmp_path}/demo: `citeloop --home {tmp_path}/demo --tenant demo …` reaches it; else " in told
+    )
+    assert (told.startswith(f"error: {what}: "), told.count("\n")) == (True, 1)
+    assert run(arguments) == 3
+    assert "demo" not in capsys.readouterr().err.replace(str(tmp_path), "")
+
+
+def test_the_version_is_an_option_too(alone: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"citeloop {importlib.metadata.version('citeloop')}\n"
 
 
 def test_nothing_is_running_is_said_by_down(alone: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,3 +132,28 @@ async def test_every_script_says_its_word_to_the_article(tmp_path: Path) -> None
             status, output = await run("progress", WORKFLOW, address=address, home=tmp_path)
             assert status == 0
             assert "cancel" in output
+            await handle.terminate()
+            for script, arguments in words.items():
+                status, output = await run(script, WORKFLOW, *arguments, address=address, home=tmp_path)
+                assert (status, output.count("\n")) == (1, 1)
+                assert output.startswith("error: the workflow has ended; `citeloop status` shows how, ")
+            for script in ("retry", "progress"):
+                status, output = await run(script, "article/NO/BODY", address=address, home=tmp_path)
+                assert (status, output.count("\n")) == (1, 1)
+                assert output.startswith("error: there is no such workflow (")
+
+
+async def test_a_script_without_a_server_or_an_argument_says_so_in_one_line(tmp_path: Path) -> None:
+    status, output = await run("retry", WORKFLOW, address="127.0.0.1:9", home=tmp_path)
+    remedy = "run `citeloop up` in another terminal or set TEMPORAL_ADDRESS"
+    assert (status, output) == (1, f"error: temporal: no Temporal server at 127.0.0.1:9; {remedy}\n")
+    status, output = await run(
+        "start", str(EXAMPLES / "milvus/brand.toml"), "gone.csv", address="127.0.0.1:9", home=tmp_path
+    )
+    assert (status, output) == (
+        1,
+        "error: keywords: gone.csv: No such file or directory; name a file that can be read\n",
+    )
+    status, output = await run("cancel", WORKFLOW, address="127.0.0.1:9", home=tmp_path)
+    assert (status, output.count("\n")) == (1, 1)
+    assert "`python examples/cancel.py article/TENANT/ARTICLE REASON`" in output

@@ -15,8 +15,9 @@ from starter.preflight import Preflight
 from tests.fixtures_sandbox import Sandbox
 
 
-def plan_for(environ: Mapping[str, str]) -> Plan:
-    request = CampaignRequest(name="x", keywords=(KeywordLine(keyword="vector database"),), writers=("deepseek",))
+def plan_for(environ: Mapping[str, str], *writers: str) -> Plan:
+    line = KeywordLine(keyword="vector database")
+    request = CampaignRequest(name="x", keywords=(line,), writers=writers or ("deepseek",))
     known = catalog.load(simulated.CHANNELS, environ)
     brand = files.read_brand(simulated.BRAND)
     return planning.build(request, known, brand, tenant_id="T", brand_id="B", campaign_id=None)[1][0]
@@ -27,17 +28,20 @@ def environ(sandbox: Sandbox) -> dict[str, str]:
     return dict(sandbox.environ)
 
 
-async def check(environ: Mapping[str, str]) -> None:
+async def check(environ: Mapping[str, str], *, calls: bool = True) -> list[str]:
+    """The lines of its warnings."""
     known = catalog.load(simulated.CHANNELS, environ)
     outside = Outside(known, environ)
+    told: list[str] = []
     try:
-        await Preflight(outside, known, environ).check(plan_for(environ))
+        await Preflight(outside, known, environ, calls=calls, warn=told.append).check(plan_for(environ))
     finally:
         await outside.close()
+    return [line for text in told for line in text.splitlines()]
 
 
-async def test_good_keys_pass(environ: dict[str, str]) -> None:
-    await check(environ)
+async def test_good_keys_pass_without_a_word(environ: dict[str, str]) -> None:
+    assert await check(environ) == []
 
 
 async def test_a_wrong_key_names_channel_and_variable(environ: dict[str, str]) -> None:
@@ -50,10 +54,46 @@ async def test_a_missing_key_names_the_variable_and_the_remedy(environ: dict[str
     with pytest.raises(CommandError) as refused:
         await check(environ)
     assert str(refused.value) == (
-        "blog: SANDBOX_BLOG_PASSWORD is not set; export SANDBOX_BLOG_PASSWORD, or leave blog out"
+        "blog: SANDBOX_BLOG_PASSWORD is not set; export SANDBOX_BLOG_PASSWORD, or leave blog out, "
+        "or use --no-check if the workers have it"
     )
 
 
 async def test_a_provider_in_trouble_refuses_nothing(sandbox: Sandbox, environ: dict[str, str]) -> None:
     await sandbox.configure(deepseek={"http_500": 1.0})
     await check(environ)
+
+
+async def test_channels_that_cannot_be_reached_are_warned_of_with_the_remedy(environ: dict[str, str]) -> None:
+    told = await check({**environ, "CITELOOP_SANDBOX_URL": "http://127.0.0.1:9"})
+    assert told[0] == "warning: writing has to wait"
+    assert told[1].startswith("  deepseek: cannot reach http://127.0.0.1:9/deepseek/v1")
+    assert "warning: measuring has to wait" in told
+    assert told[-1].startswith("it is submitted all the same; mend that and see `citeloop channels check`")
+
+
+async def test_keys_that_need_not_be_here_are_missed_in_words_and_refuse_nothing(environ: dict[str, str]) -> None:
+    without = {name: value for name, value in environ.items() if name == "CITELOOP_SANDBOX_URL"}
+    told = await check(without, calls=False)
+    assert told[:2] == ["warning: writing has to wait", "  deepseek: SANDBOX_KEY is not set here"]
+    assert "  blog: SANDBOX_BLOG_USER is not set here, SANDBOX_BLOG_PASSWORD is not set here" in told
+    assert told[-1].endswith("export what is missing where the workers run, unless it is set there already")
+
+
+async def test_one_writer_out_of_several_is_enough(environ: dict[str, str]) -> None:
+    del environ["SANDBOX_KEY"]
+    known = catalog.load(simulated.CHANNELS, environ)
+    outside = Outside(known, environ)
+    told: list[str] = []
+    plan = plan_for(environ, "deepseek", "qwen")
+    keyless = known.model_copy(
+        update={
+            "channels": tuple(
+                one.model_copy(update={"key_env": None}) if one.name == "qwen" else one for one in known.channels
+            )
+        }
+    )
+    await Preflight(outside, keyless, environ, calls=False, warn=told.append).check(plan)
+    await outside.close()
+    assert "writing" not in told[0]
+    assert "measuring has to wait" in told[0]

@@ -53,7 +53,7 @@ async def test_the_operators_sites_are_checked_by_name_too(installation: Install
     assert (ran.code, ran.out.splitlines()[0]) == (0, "ok  blog")
     unknown = await citeloop("sites", "check", "nobody", home=installation.home)
     assert unknown.code == 2
-    assert "'nobody' is no site" in unknown.err
+    assert unknown.err == "error: site: 'nobody' is no site; `citeloop sites list` lists those that are registered\n"
 
 
 async def test_a_file_with_mistakes_names_their_lines_and_exits_2(installation: Installation, tmp_path: Path) -> None:

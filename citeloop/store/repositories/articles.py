@@ -1,16 +1,15 @@
 """Articles: submitted once, moved by their workflow, held and ordered by people."""
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic import TypeAdapter
 
 from citeloop.models.plan import Plan
 from citeloop.models.record import Record
-from citeloop.models.work import Held, Measurement, Progress, Step
+from citeloop.models.work import Measurement, Progress
 from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
+from citeloop.store.repositories.article_openings import Bought, enter, find_hold, frozen, open_
 from citeloop.store.repositories.article_views import (
     ArticleView,
     Census,
@@ -25,6 +24,7 @@ from citeloop.store.statements import text
 
 __all__ = [
     "ArticleView",
+    "Bought",
     "Census",
     "EventView",
     "NewArticle",
@@ -39,6 +39,7 @@ __all__ = [
     "list_",
     "measured",
     "note",
+    "open_",
     "open_ids",
     "plan",
     "prioritise",
@@ -63,19 +64,6 @@ _PLAN = text("SELECT plan::text AS plan, priority FROM articles WHERE tenant_id 
 _ANY_PLAN = text("""
 SELECT plan::text AS plan, priority FROM articles WHERE tenant_id = :tenant AND campaign_id = :campaign
 ORDER BY position, id LIMIT 1
-""")
-_ENTER = text("""
-WITH was AS (
-  SELECT state, stage FROM articles WHERE tenant_id = :tenant AND id = :id FOR NO KEY UPDATE),
-entered AS (
-  UPDATE articles a SET
-    state = 'running', stage = :stage, round = :round, channel = :channel, reason = '',
-    done = CAST(:done AS json), attempts = a.attempts + :calls, started_at = coalesce(a.started_at, clock_timestamp()),
-    updated_at = clock_timestamp()
-  WHERE a.tenant_id = :tenant AND a.id = :id AND a.ended_at IS NULL RETURNING a.id)
-INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
-SELECT :tenant, :id, 'enter', :stage, 'running', CAST(:detail AS varchar) FROM was, entered
-WHERE (was.state, was.stage) IS DISTINCT FROM ('running', CAST(:stage AS varchar)) OR :attempt = 1
 """)
 _NOTE = text("""
 WITH was AS (
@@ -104,12 +92,6 @@ _MEASURED = text(
     "UPDATE articles SET measurement = CAST(:measurement AS json), updated_at = clock_timestamp() "
     "WHERE tenant_id = :tenant AND id = :id"
 )
-_FIND_HOLD = text("""
-SELECT a.hold AS article, c.hold AS campaign, t.hold AS tenant
-FROM articles a JOIN tenants t ON t.id = a.tenant_id
-LEFT JOIN campaigns c ON c.tenant_id = a.tenant_id AND c.id = a.campaign_id
-WHERE a.tenant_id = :tenant AND a.id = :id
-""")
 _HOLD = text("""
 WITH held AS (
   UPDATE articles SET hold = :reason, updated_at = clock_timestamp() WHERE tenant_id = :tenant AND id = :id
@@ -156,8 +138,6 @@ told AS (
   SELECT :tenant, id, 'note', stage, 'cancelled', :reason FROM cancelled)
 SELECT count(*) FROM cancelled
 """)
-_OWN_HANDS = frozenset({"rules", "card"})
-"""Channels that are no provider: what they do is no call."""
 _PROGRESS_OF = TypeAdapter(Progress)
 
 
@@ -181,29 +161,13 @@ async def plan(scope: Scope, article_id: str) -> Plan:
     row = (await scope.sql.execute(_PLAN, {"tenant": scope.tenant_id, "id": article_id})).one_or_none()
     if row is None:
         raise NotFound(f"no article {article_id}")
-    return _plan(row.plan, row.priority)
+    return frozen(row.plan, row.priority)
 
 
 async def any_plan(scope: Scope, campaign_id: str) -> Plan | None:
     """The plan of the campaign's first article."""
     row = (await scope.sql.execute(_ANY_PLAN, {"tenant": scope.tenant_id, "campaign": campaign_id})).one_or_none()
-    return _plan(row.plan, row.priority) if row is not None else None
-
-
-async def enter(scope: Scope, step: Step, *, channel: str, attempt: int) -> None:
-    """A stage's activity begins. An article that has ended meanwhile stays ended."""
-    values = {
-        "tenant": scope.tenant_id,
-        "id": step.article_id,
-        "stage": str(step.stage),
-        "round": step.round,
-        "channel": channel,
-        "calls": 0 if channel in _OWN_HANDS else 1,
-        "attempt": attempt,
-        "detail": f"by {channel}",
-        "done": json.dumps(step.done),
-    }
-    await scope.sql.execute(_ENTER, values)
+    return frozen(row.plan, row.priority) if row is not None else None
 
 
 async def note(scope: Scope, article_id: str, progress: Progress) -> None:
@@ -237,18 +201,6 @@ async def measured(scope: Scope, article_id: str, measurement: Measurement) -> N
     await scope.sql.execute(_MEASURED, values)
 
 
-async def find_hold(scope: Scope, article_id: str) -> Held | None:
-    """The nearest hold: of the article, its campaign or its tenant."""
-    row = (await scope.sql.execute(_FIND_HOLD, {"tenant": scope.tenant_id, "id": article_id})).one_or_none()
-    if row is None:
-        raise NotFound(f"no article {article_id}")
-    if row.article is not None:
-        return Held(by="article", reason=row.article)
-    if row.campaign is not None:
-        return Held(by="campaign", reason=row.campaign)
-    return Held(by="tenant", reason=row.tenant) if row.tenant is not None else None
-
-
 async def hold(scope: Scope, article_id: str, reason: str | None) -> None:
     """Nothing is bought for this article while a reason stands; None lets it go on."""
     await scope.sql.execute(_HOLD, {"tenant": scope.tenant_id, "id": article_id, "reason": reason})
@@ -267,7 +219,7 @@ async def reopen(scope: Scope, article_id: str) -> None:
 async def startable(scope: Scope, campaign_id: str, limit: int) -> list[Plan]:
     """Not started and held by nobody, by priority, then in the order of submission."""
     values = {"tenant": scope.tenant_id, "campaign": campaign_id, "limit": limit}
-    return [_plan(row.plan, row.priority) for row in await scope.sql.execute(_STARTABLE, values)]
+    return [frozen(row.plan, row.priority) for row in await scope.sql.execute(_STARTABLE, values)]
 
 
 async def open_ids(scope: Scope, campaign_id: str, *, after: str | None, limit: int) -> list[str]:
@@ -284,8 +236,3 @@ async def cancel_unstarted(scope: Scope, campaign_id: str, reason: str) -> int:
     """How many of the campaign's articles never start now."""
     values = {"tenant": scope.tenant_id, "campaign": campaign_id, "reason": reason}
     return int((await scope.sql.execute(_CANCEL, values)).scalar_one())
-
-
-def _plan(written: Any, priority: int) -> Plan:
-    frozen = Plan.model_validate_json(written)
-    return frozen if frozen.priority == priority else frozen.model_copy(update={"priority": priority})

@@ -5,6 +5,7 @@ from citeloop.models.brand import Brand
 from citeloop.models.record import Record
 from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
+from citeloop.store.remembered import Remembered
 from citeloop.store.statements import text
 
 _PUT = text(
@@ -15,6 +16,9 @@ _GET = text("SELECT content::text FROM brands WHERE tenant_id = :tenant AND id =
 _LIST = text(
     "SELECT id, content::text AS content FROM brands WHERE tenant_id = :tenant AND id > :after ORDER BY id LIMIT :limit"
 )
+
+
+_KNOWN: Remembered[Brand] = Remembered(200)
 
 
 class StoredBrand(Record):
@@ -32,6 +36,11 @@ async def put(scope: Scope, brand: Brand) -> str:
 
 
 async def get(scope: Scope, brand_id: str) -> Brand:
+    """A revision never changes, so that each process reads it once. NotFound."""
+    return await _KNOWN.get(scope.tenant_id, brand_id, lambda: _read(scope, brand_id))
+
+
+async def _read(scope: Scope, brand_id: str) -> Brand:
     content = (await scope.sql.execute(_GET, {"tenant": scope.tenant_id, "id": brand_id})).scalar_one_or_none()
     if content is None:
         raise NotFound(f"no brand {brand_id}")

@@ -98,9 +98,10 @@ async def apply(scope: Scope, publication_id: str) -> bool:
                 said["remote_id"] = event.remote_id
             if event.url:
                 said["url"] = event.url
-            moved |= await publications.advance(
+            published = await publications.advance(
                 scope, publication_id, expected=_MAY_STAND, to=PublicationState.PUBLISHED, **said
             )
+            moved = moved or published is not None
     return moved
 
 

@@ -6,6 +6,7 @@ from citeloop.models.brand import Entity
 from citeloop.models.measure import Manifest, Prompt
 from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
+from citeloop.store.remembered import Remembered
 from citeloop.store.statements import text
 
 _PUT = text("""
@@ -34,6 +35,7 @@ WHERE tenant_id = :tenant AND manifest_id = :manifest AND id = :prompt
 """)
 _RIVALS = TypeAdapter(tuple[Entity, ...])
 _LISTED = TypeAdapter(tuple[Prompt, ...])
+_KNOWN: Remembered[Manifest] = Remembered(200)
 
 
 async def put(scope: Scope, manifest: Manifest) -> None:
@@ -55,12 +57,13 @@ async def put(scope: Scope, manifest: Manifest) -> None:
 async def get(scope: Scope, manifest_id: str) -> Manifest:
     """With every question. One answer needs only one: `with_prompt`."""
     rows = await scope.sql.execute(_PROMPTS, {"tenant": scope.tenant_id, "manifest": manifest_id})
-    return await _manifest(scope, manifest_id, tuple(Prompt(**row._asdict()) for row in rows))
+    prompts = tuple(Prompt(**row._asdict()) for row in rows)
+    return (await head(scope, manifest_id)).model_copy(update={"prompts": prompts})
 
 
 async def head(scope: Scope, manifest_id: str) -> Manifest:
     """Without its questions. NotFound."""
-    return await _manifest(scope, manifest_id, ())
+    return await _KNOWN.get(scope.tenant_id, manifest_id, lambda: _head(scope, manifest_id))
 
 
 async def with_prompt(scope: Scope, manifest_id: str, prompt_id: str) -> Manifest:
@@ -68,7 +71,7 @@ async def with_prompt(scope: Scope, manifest_id: str, prompt_id: str) -> Manifes
     prompt = await find_prompt(scope, manifest_id, prompt_id)
     if prompt is None:
         raise NotFound(f"manifest {manifest_id} has no prompt {prompt_id}")
-    return await _manifest(scope, manifest_id, (prompt,))
+    return (await head(scope, manifest_id)).model_copy(update={"prompts": (prompt,)})
 
 
 async def find_prompt(scope: Scope, manifest_id: str, prompt_id: str) -> Prompt | None:
@@ -77,7 +80,7 @@ async def find_prompt(scope: Scope, manifest_id: str, prompt_id: str) -> Prompt 
     return Prompt(**row._asdict()) if row is not None else None
 
 
-async def _manifest(scope: Scope, manifest_id: str, prompts: tuple[Prompt, ...]) -> Manifest:
+async def _head(scope: Scope, manifest_id: str) -> Manifest:
     row = (await scope.sql.execute(_GET, {"tenant": scope.tenant_id, "id": manifest_id})).one_or_none()
     if row is None:
         raise NotFound(f"no manifest {manifest_id}")
@@ -86,7 +89,7 @@ async def _manifest(scope: Scope, manifest_id: str, prompts: tuple[Prompt, ...])
         version=row.version,
         brand=Entity.model_validate_json(row.brand),
         rivals=_RIVALS.validate_json(row.rivals),
-        prompts=prompts,
+        prompts=(),
         engines=tuple(row.engines),
         replicates=row.replicates,
         matcher_version=row.matcher_version,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from citeloop.models.record import Record
 from citeloop.models.throttling import Cause
-from citeloop.store.database import OperatorScope, Scope
+from citeloop.store.database import Database, OperatorScope, Scope
 from citeloop.store.errors import NotFound
 from citeloop.store.statements import Row, text
 
@@ -93,9 +93,10 @@ async def reserve(scope: Scope | OperatorScope, channel: str, *, max_wait: timed
     return _crowded(row) or _slot(row.now, asked, slack=timedelta.max)
 
 
-async def is_open(op: OperatorScope, channel: str) -> bool:
+async def is_open(database: Database, channel: str) -> bool:
     """Whether a slot taken earlier may still be used: no hold, pause or stop came meanwhile."""
-    return bool((await op.sql.execute(_IS_OPEN, {"name": channel})).scalar_one_or_none())
+    row = await database.look_up(_IS_OPEN, {"name": channel})
+    return row is not None and bool(row[0])
 
 
 async def _probe(scope: Scope | OperatorScope, channel: str, row: Row) -> Slot | Closed:

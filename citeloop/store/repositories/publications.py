@@ -17,16 +17,16 @@ _COLUMNS = (
     "id, article_id, site, kind, state, marker, digest, token, remote_id, url, reason, look_ups, sent_at, "
     "updated_at, deadline, slug"
 )
-_RESERVE = text("""
+_RESERVE = text(f"""
 INSERT INTO publications (tenant_id, id, article_id, site, kind, state, marker, digest, token, slug)
 VALUES (:tenant, :id, :article, :site, :kind, 'reserved', :marker, :digest, :token, :slug)
-ON CONFLICT (tenant_id, article_id, site) DO NOTHING
+ON CONFLICT (tenant_id, article_id, site) DO NOTHING RETURNING {_COLUMNS}
 """)
 _GET = text(f"SELECT {_COLUMNS} FROM publications WHERE tenant_id = :tenant AND article_id = :article AND site = :site")
 _OF_ARTICLE = text(
     f"SELECT {_COLUMNS} FROM publications WHERE tenant_id = :tenant AND article_id = :article ORDER BY site"
 )
-_ADVANCE = text("""
+_ADVANCE = text(f"""
 UPDATE publications SET
   state = :to, updated_at = clock_timestamp(),
   remote_id = CASE WHEN :has_remote_id THEN CAST(:remote_id AS varchar) ELSE remote_id END,
@@ -37,7 +37,7 @@ UPDATE publications SET
   deadline = CASE WHEN :has_deadline THEN CAST(:deadline AS timestamptz) ELSE deadline END,
   digest = CASE WHEN :has_digest THEN CAST(:digest AS varchar) ELSE digest END
 WHERE tenant_id = :tenant AND id = :id AND state = ANY(CAST(:expected AS varchar[]))
-RETURNING id
+RETURNING {_COLUMNS}
 """)
 _READ = text(
     "UPDATE publications SET reading = CAST(:reading AS json), updated_at = clock_timestamp() "
@@ -94,8 +94,8 @@ async def reserve(
         "token": secrets.token_urlsafe(24),
         "slug": slug,
     }
-    await scope.sql.execute(_RESERVE, values)
-    reserved = await get(scope, article_id, site)
+    row = (await scope.sql.execute(_RESERVE, values)).one_or_none()
+    reserved = _publication(row) if row is not None else await get(scope, article_id, site)
     assert reserved is not None
     return reserved
 
@@ -113,8 +113,8 @@ async def advance(
     expected: Collection[PublicationState],
     to: PublicationState,
     **fields: Unpack[Fields],
-) -> bool:
-    """Compare-and-set: False, and nothing changed, when the state is none of `expected`."""
+) -> Publication | None:
+    """Compare-and-set: None, and nothing changed, when the state is none of `expected`."""
     values: dict[str, Any] = {
         "tenant": scope.tenant_id,
         "id": publication_id,
@@ -124,7 +124,8 @@ async def advance(
     for name in _FIELDS:
         values[f"has_{name}"] = name in fields
         values[name] = fields.get(name)
-    return bool(await scope.sql.execute(_ADVANCE, values))
+    row = (await scope.sql.execute(_ADVANCE, values)).one_or_none()
+    return _publication(row) if row is not None else None
 
 
 async def read(scope: Scope, publication_id: str, reading: Reading) -> None:
