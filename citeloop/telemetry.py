@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
@@ -222,6 +223,11 @@ def scrub(text: str) -> str:
     return _SECRET_TEXT.sub(REDACTED, text)
 
 
+@lru_cache(maxsize=512)
+def _is_secret(key: str) -> bool:
+    return _SECRET_KEY.search(key) is not None
+
+
 def _scrub_attributes(attributes: Mapping[str, AttributeValue] | None) -> dict[str, AttributeValue]:
     return {key: _scrub_value(key, value) for key, value in (attributes or {}).items()}
 
@@ -229,7 +235,7 @@ def _scrub_attributes(attributes: Mapping[str, AttributeValue] | None) -> dict[s
 def _scrub_value(key: str, value: AttributeValue) -> AttributeValue:
     if isinstance(value, bool | int | float):
         return value
-    if _SECRET_KEY.search(key):
+    if _is_secret(key):
         return REDACTED
     if isinstance(value, str):
         return scrub(value)

@@ -2,8 +2,11 @@
 
 import itertools
 import re
+from collections import defaultdict
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Generic, TypeVar
 from urllib.parse import quote, unquote
 
 from sandbox.ledger import post_keys
@@ -66,10 +69,48 @@ class Term:
     slug: str
 
 
+Item = TypeVar("Item", Post, Medium)
+
+
+class Shelf(Generic[Item]):
+    """Items by id, and by slug, since a site of thousands is asked for one slug at a time."""
+
+    def __init__(self) -> None:
+        self._items: dict[int, Item] = {}
+        self._by_slug: defaultdict[str, dict[int, Item]] = defaultdict(dict)
+
+    def put(self, item: Item) -> None:
+        """New, or in the place of the one with its id."""
+        before = self._items.get(item.id)
+        if before is not None and before.slug != item.slug:
+            del self._by_slug[before.slug][item.id]
+        self._items[item.id] = item
+        self._by_slug[item.slug][item.id] = item
+
+    def drop(self, number: int) -> None:
+        slug = self._items.pop(number).slug
+        del self._by_slug[slug][number]
+
+    def get(self, number: int) -> Item | None:
+        return self._items.get(number)
+
+    def newest_first(self, slugs: Collection[str] = ()) -> list[Item]:
+        """All, or those with one of the slugs."""
+        found = [item for slug in slugs for item in self.called(slug)] if slugs else self._items.values()
+        return sorted(found, key=lambda item: -item.id)
+
+    def called(self, slug: str) -> list[Item]:
+        return list(self._by_slug[slug].values()) if slug in self._by_slug else []
+
+    def clear(self) -> None:
+        self._items.clear()
+        self._by_slug.clear()
+
+
 class Blog:
     def __init__(self) -> None:
-        self.posts: dict[int, Post] = {}
-        self.media: dict[int, Medium] = {}
+        self.posts: Shelf[Post] = Shelf()
+        self.media: Shelf[Medium] = Shelf()
         self.terms: dict[str, dict[int, Term]] = {"tags": {}, "categories": {}}
         self.forget()
 
@@ -85,20 +126,20 @@ class Blog:
         """Gives the post its id, status and slug; a taken slug gets a number behind it and never fails."""
         post = replace(post, id=next(self._ids))
         post = self._settled(post)
-        self.posts[post.id] = post
+        self.posts.put(post)
         return post
 
     def update(self, post: Post) -> Post:
         post = self._settled(replace(post, modified=datetime.now(UTC)))
-        self.posts[post.id] = post
+        self.posts.put(post)
         return post
 
     def public(self, slug: str) -> Post | None:
-        return next((p for p in self.posts.values() if p.slug == slug and p.status == "publish"), None)
+        return next((post for post in self.posts.called(slug) if post.status == "publish"), None)
 
     def add_medium(self, filename: str, media_type: str, data: bytes, alt_text: str) -> Medium:
         stem, dot, ending = filename.rpartition(".")
-        slug = self._free(sanitised(stem or filename), {m.slug for m in self.media.values()})
+        slug = _free(sanitised(stem or filename), lambda slug: bool(self.media.called(slug)))
         medium = Medium(
             id=next(self._ids),
             slug=slug,
@@ -109,7 +150,7 @@ class Blog:
             title=stem or filename,
             alt_text=alt_text,
         )
-        self.media[medium.id] = medium
+        self.media.put(medium)
         return medium
 
     def add_term(self, taxonomy: str, name: str, slug: str) -> tuple[Term, bool]:
@@ -119,7 +160,7 @@ class Blog:
             if term.name.casefold() == name.casefold():
                 return term, False
         taken = {term.slug for term in known.values()}
-        term = Term(next(self._ids), name, self._free(sanitised(slug or name), taken))
+        term = Term(next(self._ids), name, _free(sanitised(slug or name), taken.__contains__))
         known[term.id] = term
         return term, True
 
@@ -133,11 +174,16 @@ class Blog:
             return replace(post, slug=f"{post.slug}__trashed")
         slug = sanitised(post.asked_slug) if post.asked_slug else ""
         if status not in {"draft", "pending"}:
-            others = {p.slug for p in self.posts.values() if p.id != post.id and p.status != "draft"}
-            slug = self._free(slug or sanitised(post.title) or str(post.id), others)
+            slug = _free(slug or sanitised(post.title) or str(post.id), lambda slug: self._holds(slug, post))
         return replace(post, status=status, slug=slug)
 
-    def _free(self, slug: str, taken: set[str]) -> str:
-        if slug not in taken:
-            return slug
-        return next(f"{slug}-{n}" for n in itertools.count(2) if f"{slug}-{n}" not in taken)
+    def _holds(self, slug: str, post: Post) -> bool:
+        """Whether another post has the slug."""
+        return any(other.id != post.id and other.status != "draft" for other in self.posts.called(slug))
+
+
+def _free(slug: str, taken: Callable[[str], bool]) -> str:
+    """Such as `name-2` where `name` is taken."""
+    if not taken(slug):
+        return slug
+    return next(f"{slug}-{n}" for n in itertools.count(2) if not taken(f"{slug}-{n}"))

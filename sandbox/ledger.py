@@ -119,6 +119,7 @@ class Ledger:
         self.sites: dict[str, SiteEntry] = {}
         self.journal: list[Call] = []
         self._paid: Counter[str] = Counter()
+        self._paid_twice: set[str] = set()
         self._latest: dict[tuple[str, str], Call] = {}
 
     def service(self, name: str) -> ServiceEntry:
@@ -150,7 +151,9 @@ class Ledger:
         if purchase_id:
             self._paid[purchase_id] += 1
             self._latest[name, purchase_id].paid = True
-            entry.bought_twice += self._paid[purchase_id] > 1
+            if self._paid[purchase_id] > 1:
+                entry.bought_twice += 1
+                self._paid_twice.add(purchase_id)
 
     def as_json(self, *, times: bool = False, journal: bool = False) -> Json:
         told: Json = {"journal": [call.as_json() for call in self.journal]} if journal else {}
@@ -167,7 +170,7 @@ class Ledger:
                 "limited": sum(len(entry.limited_times) for entry in services),
                 "abandoned": sum(entry.abandoned for entry in services),
                 "bought_twice": sum(entry.bought_twice for entry in services),
-                "bought_twice_ids": sorted(key for key, count in self._paid.items() if count > 1),
+                "bought_twice_ids": sorted(self._paid_twice),
                 "faults": dict(faults),
                 "refused": sorted({keyword for entry in services for keyword in entry.refused}),
                 "posts": sum(entry.posts for entry in sites),

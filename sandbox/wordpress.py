@@ -89,9 +89,8 @@ class WordPress:
         searched = query.get("search", "").casefold().split()
         found = [
             post
-            for post in reversed(self._blog.posts.values())
+            for post in self._blog.posts.newest_first(slugs)
             if post.status in statuses
-            and (not slugs or post.slug in slugs)
             and all(word in f"{post.title} {post.content} {post.excerpt}".casefold() for word in searched)
         ]
         return paged(request, found, lambda post: self._shown(post, request, edit=edit))
@@ -157,7 +156,7 @@ class WordPress:
         if post.status != "trash":
             self._desk.ledger.site(self._site).removed(post.keys)
         if force:
-            del self._blog.posts[post.id]
+            self._blog.posts.drop(post.id)
             return JSONResponse({"deleted": True, "previous": previous})
         trashed = self._blog.update(replace(post, status="trash"))
         return JSONResponse(self._shown(trashed, request, edit=True))
@@ -171,7 +170,7 @@ class WordPress:
     def _changed(self, post: Post, fields: PostFields) -> Post:
         if fields.status is not None and fields.status not in STATUSES:
             raise WpError(400, "rest_invalid_param", "Invalid parameter(s): status")
-        if fields.featured_media and fields.featured_media not in self._blog.media:
+        if fields.featured_media and self._blog.media.get(fields.featured_media) is None:
             raise WpError(400, "rest_invalid_featured_media", "Invalid featured media ID.")
         now = datetime.now(UTC)
         date = _aware(fields.date_gmt or fields.date) or (post.date if post.id else now)

@@ -55,8 +55,8 @@ class Front:
 
     async def front(self, request: Request) -> Response:
         address = self._door.address(request)
-        standing = [post for post in self._blog.posts.values() if post.status == "publish"]
-        links = [(f"{address}/{post.slug}/", escape(post.title)) for post in reversed(standing)]
+        standing = [post for post in self._blog.posts.newest_first() if post.status == "publish"]
+        links = [(f"{address}/{post.slug}/", escape(post.title)) for post in standing]
         return listing(f"CiteLoop sandbox: {self._door.site}", links)
 
     async def public_page(self, request: Request) -> Response:
@@ -78,5 +78,5 @@ class Front:
 
     async def upload(self, request: Request) -> Response:
         wanted = request.path_params["filename"]
-        found = next((m for m in self._blog.media.values() if m.filename == wanted), None)
+        found = next((m for m in self._blog.media.newest_first() if m.filename == wanted), None)
         return Response(found.data, media_type=found.media_type) if found else missing()

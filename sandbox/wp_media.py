@@ -56,9 +56,8 @@ class MediaLibrary:
         searched = request.query_params.get("search", "").casefold().split()
         found = [
             medium
-            for medium in reversed(self._blog.media.values())
-            if (not slugs or medium.slug in slugs)
-            and all(word in f"{medium.title} {medium.filename}".casefold() for word in searched)
+            for medium in self._blog.media.newest_first(slugs)
+            if all(word in f"{medium.title} {medium.filename}".casefold() for word in searched)
         ]
         return paged(request, found, lambda medium: self._shown(medium, request))
 
@@ -99,7 +98,7 @@ class MediaLibrary:
         except ValidationError:
             raise WpError(400, "rest_invalid_json", "Invalid JSON body passed.") from None
         changed = replace(medium, title=fields.title or medium.title, alt_text=fields.alt_text or medium.alt_text)
-        self._blog.media[medium.id] = changed
+        self._blog.media.put(changed)
         return JSONResponse(self._shown(changed, request))
 
     async def delete(self, request: Request) -> Response:
@@ -108,7 +107,7 @@ class MediaLibrary:
         if request.query_params.get("force") not in {"1", "true"}:
             message = "The post does not support trashing. Set 'force' to true to delete."
             raise WpError(501, "rest_trash_not_supported", message)
-        del self._blog.media[medium.id]
+        self._blog.media.drop(medium.id)
         return JSONResponse({"deleted": True, "previous": self._shown(medium, request)})
 
     async def list_terms(self, request: Request) -> Response:

@@ -14,7 +14,7 @@ import httpx
 
 from citeloop.channels.connections import KeptBackend, PooledTransport
 from citeloop.channels.errors import ChannelError, Fault
-from citeloop.channels.wire import CHECKED
+from citeloop.channels.wire import CHECKED, POOL
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
@@ -91,17 +91,25 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
 
 
 class Doors(httpx.AsyncBaseTransport):
-    """The operator's own addresses leave by one door, user-given ones by the checked door."""
+    """The operator's own addresses leave by one door, user-given ones by the checked door.
+
+    Each channel has connections of its own: a pool looks through all that it holds for every request.
+    """
 
     def __init__(self, connections: int, *, allow_private_addresses: bool) -> None:
-        self._plain: httpx.AsyncBaseTransport = PooledTransport(connections, KeptBackend())
-        self._checked = None if allow_private_addresses else PooledTransport(connections, CheckedBackend())
+        self._connections = connections
+        self._guards = not allow_private_addresses
+        self._context = httpx.create_ssl_context(trust_env=False)
+        self._pools: dict[tuple[bool, str], PooledTransport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        checked = self._checked if request.extensions.get(CHECKED) else None
-        return await (checked or self._plain).handle_async_request(request)
+        checked = self._guards and bool(request.extensions.get(CHECKED))
+        key = (checked, str(request.extensions.get(POOL, "")))
+        if key not in self._pools:
+            backend = CheckedBackend() if checked else KeptBackend()
+            self._pools[key] = PooledTransport(self._connections, backend, self._context)
+        return await self._pools[key].handle_async_request(request)
 
     async def aclose(self) -> None:
-        await self._plain.aclose()
-        if self._checked is not None:
-            await self._checked.aclose()
+        for pool in self._pools.values():
+            await pool.aclose()

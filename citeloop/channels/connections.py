@@ -65,8 +65,7 @@ class KeptBackend(httpcore.AsyncNetworkBackend):
 class PooledTransport(httpx.AsyncHTTPTransport):
     """At most so many connections, each made by `backend`. No proxy is taken from the environment."""
 
-    def __init__(self, connections: int, backend: httpcore.AsyncNetworkBackend) -> None:
-        context = httpx.create_ssl_context(trust_env=False)
+    def __init__(self, connections: int, backend: httpcore.AsyncNetworkBackend, context: ssl.SSLContext) -> None:
         super().__init__(verify=context, trust_env=False)
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=context,

@@ -222,7 +222,7 @@ class Outside:
         return spec
 
     def _wire(self, spec: ChannelSpec, key: str) -> Wire:
-        return Wire(self._http, spec.name, secrets=(key,))
+        return Wire(self._http, spec.name, secrets=(key,), pool=spec.name)
 
     def _secret(self, name: str, variable: str | None, environ: Mapping[str, str] | None = None) -> str:
         secret = self._variable(name, variable, environ)

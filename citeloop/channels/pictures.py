@@ -61,9 +61,10 @@ def _decoded(data: bytes, kind: str) -> Image.Image:
         if width * height > _MOST_PIXELS or min(width, height) < _SHORTEST_EDGE:
             raise ChannelError(Fault.GARBLED, f"a picture of {width}x{height} pixels is not usable")
         source.load()
-        upright = ImageOps.exif_transpose(source)
-        transparent = upright.mode in {"RGBA", "LA", "PA"} or "transparency" in upright.info
-        return upright.convert("RGBA" if transparent else "RGB")
+        ImageOps.exif_transpose(source, in_place=True)
+        transparent = source.mode in {"RGBA", "LA", "PA"} or "transparency" in source.info
+        mode = "RGBA" if transparent else "RGB"
+        return source if source.mode == mode else source.convert(mode)
 
 
 def _written(picture: Image.Image) -> Clean:

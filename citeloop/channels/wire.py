@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 CHECKED = "citeloop.checked"
 """The httpx extension by which a request asks for the guarded transport (addresses.py)."""
+POOL = "citeloop.pool"
+"""The httpx extension that names whose connections a request uses."""
 _DONE = re.compile(rb"^data:\s*\[DONE\]\s*$", re.MULTILINE)
 _DONE_LENGTH = 64
 _AFTER_DONE = 0.5
@@ -40,6 +42,7 @@ class Wire:
     """Performs requests for one channel or site.
 
     secrets: masked in every message. checked: the address was given by a user and must be public.
+    pool: whose connections are used; sites share one.
     """
 
     def __init__(
@@ -49,12 +52,13 @@ class Wire:
         *,
         secrets: tuple[str, ...] = (),
         checked: bool = False,
+        pool: str = "",
         tracer: trace.Tracer | None = None,
     ) -> None:
         self._http = http
         self._channel = channel
         self._secrets = secrets
-        self._checked = checked
+        self._extensions = {CHECKED: checked, POOL: pool}
         self._tracer = tracer or trace.get_tracer("citeloop.channels")
 
     async def exchange(
@@ -102,7 +106,7 @@ class Wire:
                 headers=headers,
                 content=request.body or None,
                 timeout=None,
-                extensions={CHECKED: self._checked},
+                extensions=dict(self._extensions),
             )
         except (UnicodeError, httpx.InvalidURL, ValueError):
             raise ChannelError(

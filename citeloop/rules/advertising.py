@@ -54,10 +54,10 @@ TERMS = (
         Severity.FLAG,
     ),
     _term(
-        r"\b(?:world'?s|industry'?s)[ -](?:best|leading|first|fastest|most|number one)\b|(?<!\w)#1\b|\bnumber one\b"
+        r"(?:\b(?:world'?s|industry'?s)[ -](?:best|leading|first|fastest|most|number one)\b|\bnumber one\b"
         r"|\bno\. ?1\b|\bbest[ -]in[ -]class\b|\bunbeatable\b"
         r"|\bguaranteed?\s+(?:results?|success|roi|rankings?)\b|\brisk[- ]free\b"
-        r"|\b100% (?:safe|effective|guaranteed|secure)\b",
+        r"|\b100% (?:safe|effective|guaranteed|secure)\b)|#(?<!\w#)1\b",
         Severity.FLAG,
     ),
     _term(

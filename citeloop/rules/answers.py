@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -191,7 +191,7 @@ def prepare(text: str, kept_domains: frozenset[str] = frozenset()) -> Body:
     )
 
 
-def _without(text: str, blanked: Set[int]) -> str:
+def _without(text: str, blanked: frozenset[int]) -> str:
     chars = list(text)
     for index in blanked:
         if chars[index] != "\n":

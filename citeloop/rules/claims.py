@@ -39,7 +39,11 @@ _CLAIMS = {
         r"\bused by (?:thousands|millions|hundreds|many|leading)\b",
     ),
 }
-_CLAIM_PATTERNS = tuple((name, re.compile("|".join(patterns), re.IGNORECASE)) for name, patterns in _CLAIMS.items())
+_CLAIM_PATTERNS = tuple(
+    # the English in a group of its own: `\b` then rules out most places at once
+    (name, re.compile(f"{chinese}|(?:{'|'.join(english)})", re.IGNORECASE))
+    for name, (chinese, *english) in _CLAIMS.items()
+)
 _QUOTED = re.compile(r"[“\"]([^”\"\n]{12,400})[”\"]")
 _SPEECH = re.compile(
     r"(?:(?<!来)说|表示|指出|称)[：:，,]\s*$|(?:说道?|表示|指出)\s*$|\b(?:said|says|explains?|noted|added)[,:]?\s*$",
@@ -110,10 +114,11 @@ def claim_flags(body: Body, brand: Brand) -> Iterator[Flag]:
     facts = [folded_text(fact.text) for fact in brand.facts]
     for span in body.sentences:
         sentence = body.text[span.start : span.end]
-        linked = SOURCE_LINK.search(body.original[span.start : span.end]) is not None
         for name, pattern in _CLAIM_PATTERNS:
             match = pattern.search(sentence)
-            if match and not linked and not any(folded_text(match.group()) in fact for fact in facts):
+            if match is None or SOURCE_LINK.search(body.original, span.start, span.end):
+                continue
+            if not any(folded_text(match.group()) in fact for fact in facts):
                 yield Flag(
                     rule="unsupported-claim",
                     severity=Severity.FLAG,

@@ -6,7 +6,7 @@ characters, Markdown marks, emoji, ™, superscripts) is taken out.
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -152,7 +152,7 @@ _FOLDS = _Table(lambda char: " " if char.isspace() else _fold_cluster(char))
 _RUN = re.compile("p+(?!x)")
 
 
-def _kinds(text: str, apart: Set[int]) -> str:
+def _kinds(text: str, apart: frozenset[int]) -> str:
     """One letter a character: runs of `p` fold each by itself, single white space before them as well.
 
     apart: offsets that are never part of a run, nor is what stands before them.

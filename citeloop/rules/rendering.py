@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 
 import nh3
@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from citeloop.models.record import Record
+from citeloop.rules.remembering import remembered
 
 _TAGS = frozenset(
     {"h1", "h2", "h3", "h4", "h5", "h6", "p", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "a"}
@@ -51,10 +52,20 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
 
 
-@lru_cache(maxsize=64)
-def _tokens(markdown: str) -> tuple[Token, ...]:
+class _Rendered(Record):
+    page: Page
+    questions: tuple[Question, ...]
+
+
+@remembered(texts=200, longest=20_000)
+def _rendered(text: str) -> _Rendered:
     """Parsed once for its page, its excerpt and its questions: nothing else in publishing costs as much."""
-    return tuple(_parser().parse(markdown))
+    title, body = split_title(text)
+    tokens = _parser().parse(body)
+    return _Rendered(
+        page=Page(title=title, html=_html(tokens), excerpt=_excerpt(tokens, _EXCERPT_LENGTH)),
+        questions=_questions(tokens),
+    )
 
 
 def split_title(text: str) -> tuple[str, str]:
@@ -68,7 +79,7 @@ def split_title(text: str) -> tuple[str, str]:
 def plain(markdown: str) -> str:
     """Markdown as running text, without marks and addresses."""
     pieces: list[str] = []
-    for token in _tokens(markdown):
+    for token in _parser().parse(markdown):
         if token.type == "inline":
             pieces.append(_inline_text(token))
         elif token.type in {"fence", "code_block"}:
@@ -88,7 +99,11 @@ def _inline_text(token: Token) -> str:
 
 def to_html(markdown: str) -> str:
     """Sanitised HTML: headings, paragraphs, lists, tables, links, images; no scripts, styles or raw markup."""
-    html: str = _parser().renderer.render(_tokens(markdown), _parser().options, {})
+    return _html(_parser().parse(markdown))
+
+
+def _html(tokens: Sequence[Token]) -> str:
+    html: str = _parser().renderer.render(tokens, _parser().options, {})
     return nh3.clean(
         html,
         tags=set(_TAGS),
@@ -100,7 +115,10 @@ def to_html(markdown: str) -> str:
 
 def excerpt(markdown: str, length: int = _EXCERPT_LENGTH) -> str:
     """The first paragraph that is prose, cut at a word or sentence."""
-    tokens = _tokens(markdown)
+    return _excerpt(_parser().parse(markdown), length)
+
+
+def _excerpt(tokens: Sequence[Token], length: int) -> str:
     for opening, token in pairwise(tokens):
         if opening.type != "paragraph_open" or opening.level or _is_aside(token):
             continue
@@ -123,8 +141,7 @@ def _is_aside(token: Token) -> bool:
 
 def page(text: str) -> Page:
     """A whole Markdown text with its `# ` title."""
-    title, body = split_title(text)
-    return Page(title=title, html=to_html(body), excerpt=excerpt(body))
+    return _rendered(text).page
 
 
 def _digest(article_id: str) -> str:
@@ -153,9 +170,12 @@ def marker(article_id: str) -> str:
 
 def questions(markdown: str) -> tuple[Question, ...]:
     """Headings that ask something, with the running text below them."""
+    return _questions(_parser().parse(markdown))
+
+
+def _questions(tokens: Sequence[Token]) -> tuple[Question, ...]:
     found: list[Question] = []
     heading, answer = "", list[str]()
-    tokens = _tokens(markdown)
     for opening, token in zip(tokens, [*tokens[1:], None], strict=False):
         if token is None or opening.type == "heading_open":
             if heading.endswith(("?", "？")) and answer:
@@ -181,12 +201,12 @@ def json_ld(
 
     url, image_url: where they are known already; else the publisher that learns them writes them in.
     """
-    title, body = split_title(markdown)
+    rendered = _rendered(markdown)
     organization = {"@type": "Organization", "name": brand, "url": homepage}
     article: dict[str, object] = {
         "@type": "Article",
-        "headline": title[:110],
-        "description": excerpt(body),
+        "headline": rendered.page.title[:110],
+        "description": rendered.page.excerpt,
         "inLanguage": locale,
         "author": organization,
         "publisher": organization,
@@ -200,9 +220,8 @@ def json_ld(
     if sources:
         article["citation"] = list(sources)
     graph: list[dict[str, object]] = [article]
-    asked = questions(body)
-    if asked:
-        graph.append({"@type": "FAQPage", "mainEntity": [_question(entry) for entry in asked]})
+    if rendered.questions:
+        graph.append({"@type": "FAQPage", "mainEntity": [_question(entry) for entry in rendered.questions]})
     text = json.dumps({"@context": "https://schema.org", "@graph": graph}, ensure_ascii=False)
     return re.sub(r"[<>&\u2028\u2029]", lambda match: f"\\u{ord(match.group()):04x}", text)
 

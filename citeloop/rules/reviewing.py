@@ -92,7 +92,8 @@ def _form_flags(text: str, title: str, body: Body, locale: str, kind: Kind) -> I
         yield _flag("title", Severity.BLOCK, "there is no title: begin the text with one `# ` heading")
     elif len(title) > _MAX_TITLE:
         yield _flag("title", Severity.FLAG, f"the title has {len(title)} characters; keep it under {_MAX_TITLE}")
-    yield from _length_flags(body, locale, kind)
+    size = word_count(body.text)
+    yield from _length_flags(size, locale, kind)
     for match in _LEFTOVER.finditer(text):
         yield _flag(
             "leftover", Severity.BLOCK, "a placeholder or prompt tag was left in the text", match.group().strip()
@@ -102,20 +103,18 @@ def _form_flags(text: str, title: str, body: Body, locale: str, kind: Kind) -> I
         yield _flag(
             "chatter", Severity.FLAG, "the writer speaks to its user instead of the reader", chatter.group().strip()
         )
-    yield from _language_flags(body, locale)
+    yield from _language_flags(body, size, locale)
 
 
-def _length_flags(body: Body, locale: str, kind: Kind) -> Iterator[Flag]:
+def _length_flags(size: int, locale: str, kind: Kind) -> Iterator[Flag]:
     low, high = _BOUNDS[kind]
     if is_chinese(locale):
         low, high = low * 3 // 2, high * 3 // 2
-    size = word_count(body.text)
     if not low <= size <= high:
         yield _flag("length", Severity.FLAG, f"{size} words or characters; the kind {kind} should have {low} to {high}")
 
 
-def _language_flags(body: Body, locale: str) -> Iterator[Flag]:
-    size = word_count(body.text)
+def _language_flags(body: Body, size: int, locale: str) -> Iterator[Flag]:
     share = cjk_count(body.text) / size if size else 0.0
     language = locale.lower().replace("_", "-").split("-")[0]
     expects_cjk = language in {"zh", "ja", "ko"}

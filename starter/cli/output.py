@@ -14,8 +14,10 @@ WIDE = 220
 """Columns when nobody looks at a terminal: a table in a file is not cut off at 80."""
 
 
-def console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else WIDE, highlight=False, soft_wrap=False)
+def console(*, stderr: bool = False) -> Console:
+    """stderr: for people only, beside JSON on stdout."""
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(width=None if terminal else WIDE, highlight=False, soft_wrap=False, stderr=stderr)
 
 
 def print_json(value: Record | Sequence[Record] | Sequence[dict[str, Any]] | dict[str, Any]) -> None:

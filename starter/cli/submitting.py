@@ -87,7 +87,7 @@ def submit(
         async with acting(settings_of(context), check_keys=check) as desk:
             done = await desk.commands.submit_article(known, request, key=key)
             _report(done, as_json=as_json)
-            return await _until_ended(desk, done) if wait else True
+            return await _until_ended(desk, done, as_json=as_json) if wait else True
 
     if not run(work()):
         raise typer.Exit(1)
@@ -137,7 +137,7 @@ def campaign(
         async with acting(settings, check_keys=check) as desk:
             done = await desk.commands.submit_campaign(known, request, key=key)
             _report(done, as_json=as_json)
-            return await _until_ended(desk, done) if wait else True
+            return await _until_ended(desk, done, as_json=as_json) if wait else True
 
     if not run(work()):
         raise typer.Exit(1)
@@ -209,11 +209,10 @@ def _spacing(text: str) -> timedelta:
     return every
 
 
-async def _until_ended(desk: Desk, done: Submitted) -> bool:
+async def _until_ended(desk: Desk, done: Submitted, *, as_json: bool) -> bool:
     """True when every article reached what its plan asks for."""
-    views = await follow(
-        desk.session.database, desk.session.tenant.id, done.campaign_id or done.article_ids[0], console()
-    )
+    ref = done.campaign_id or done.article_ids[0]
+    views = await follow(desk.session.database, desk.session.tenant.id, ref, console(stderr=as_json))
     return all(view.state in {"measured", "done"} for view in views)
 
 

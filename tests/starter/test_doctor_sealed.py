@@ -49,11 +49,11 @@ async def test_sites_that_another_key_sealed_are_named_with_the_remedy(
     await keep(database, tenant, KEY, "a", "b")
     await keep(database, tenant, OTHER, "c")
     (found,) = await sealed(url, tenant.name, KEY)
-    assert (found.standing, found.message) == (
-        Standing.FAIL,
+    assert found.standing is Standing.FAIL
+    assert found.message == (
         f"CITELOOP_SECRET_KEY opens 2 secrets of tenant {tenant.name}'s 3 registered sites and not those of c: the "
         "secret was sealed under another key; bring that key back behind a comma in CITELOOP_SECRET_KEY, or give the "
-        "secret again by `citeloop sites set NAME --secret-env VARIABLE`",
+        "secret again by `citeloop sites set NAME --secret-env VARIABLE`"
     )
     await keep(database, tenant, KEY, "c")
     (mended,) = await sealed(url, tenant.name, KEY)
