@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 
+import uvloop
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
@@ -228,6 +229,6 @@ if __name__ == "__main__":
     parser.add_argument("--only", action="append", default=[], metavar="QUEUE", help="queue or pattern; repeatable")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    asyncio.run(main(parser.parse_args().only))
+    uvloop.run(main(parser.parse_args().only))
     logging.shutdown()
     os._exit(0)  # drained; a native runtime that aborts at interpreter exit must not say otherwise

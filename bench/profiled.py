@@ -1,8 +1,9 @@
 """A worker under cProfile: python -m bench.profiled FILE."""
 
-import asyncio
 import cProfile
 import sys
+
+import uvloop
 
 import worker
 
@@ -10,7 +11,7 @@ import worker
 def main(file: str) -> None:
     profile = cProfile.Profile()
     try:
-        profile.runcall(asyncio.run, worker.main(()))
+        profile.runcall(uvloop.run, worker.main(()))
     finally:
         profile.dump_stats(file)
 

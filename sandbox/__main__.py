@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -59,7 +60,7 @@ def _configured(path: Path | None, seed: int | None) -> Config:
 def main() -> None:
     arguments = _arguments()
     config = _configured(arguments.config, arguments.seed)
-    listening = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio leaves Nagle's delay on: 40 ms a reply
+    listening = socket.socket(proto=socket.IPPROTO_TCP)  # named, so that asyncio sets TCP_NODELAY
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((arguments.host, arguments.port))
     listening.listen(1024)
@@ -80,6 +81,7 @@ def main() -> None:
         written.write_text(f"{port}\n")
         os.replace(written, arguments.port_file)  # noqa: PTH105 - atomic, so that a reader never sees half
     print(port, flush=True)  # noqa: T201
+    gc.freeze()  # what is loaded stays: the collector need not look at it again
     server.run(sockets=[listening])
 
 

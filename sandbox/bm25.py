@@ -1,4 +1,4 @@
-"""BM25 that takes pages one by one: the scores bm25s gives to the same pages, without an index built anew."""
+"""BM25 in Lucene's form. Pages come and go one by one, and the scores are those of an index built anew."""
 
 import math
 from array import array

@@ -66,6 +66,8 @@ def read_body(head: Head, received: bytearray) -> tuple[bytes, int] | None:
         length = int(head.header(b"content-length") or 0)
     except ValueError:
         raise Malformed from None
+    if length < 0:
+        raise Malformed
     return (bytes(received[:length]), length) if len(received) >= length else None
 
 

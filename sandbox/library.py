@@ -3,9 +3,9 @@
 import html
 import json
 import re
+from array import array
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -37,15 +37,15 @@ class Document:
     subject: str = ""
     """What a published page is about, where its own words show it: a product no engine knew before."""
 
-    @cached_property
+    @property
     def chinese(self) -> bool:
         return is_chinese(self.title)
 
-    @cached_property
+    @property
     def terms(self) -> list[str]:
         return words(self.text)
 
-    @cached_property
+    @property
     def title_terms(self) -> list[str]:
         return words(self.title)
 
@@ -129,17 +129,18 @@ class Library:
 
     def clear(self) -> None:
         """Only the corpus remains."""
-        self._documents = list(self._seeded)
+        self._documents: list[Document] = []
+        self._days = array("q")
+        self._chinese = array("b")
         self._published: dict[str, int] = {}
-        self._bodies = Index(document.terms for document in self._seeded)
-        self._titles = Index(document.title_terms for document in self._seeded)
+        self._bodies, self._titles = Index(), Index()
+        for document in self._seeded:
+            self._add(document)
 
     def put(self, document: Document) -> None:
         self.remove(document.url)
         self._published[document.url] = len(self._documents)
-        self._documents.append(document)
-        self._bodies.add(document.terms)
-        self._titles.add(document.title_terms)
+        self._add(document)
 
     def remove(self, url: str) -> None:
         place = self._published.pop(url, None)
@@ -155,7 +156,18 @@ class Library:
         """Every document of that language that shares a term with the question."""
         asked = words(question)
         bodies, titles = self._bodies.scores(asked), self._titles.scores(asked)
-        places = [n for n in np.flatnonzero(bodies + titles).tolist() if self._documents[n].chinese is chinese]
-        documents = [self._documents[n] for n in places]
-        days = np.array([document.published.toordinal() for document in documents], np.int64)
-        return Found(documents, bodies[places].astype(np.float64), titles[places].astype(np.float64), days)
+        places = np.flatnonzero((bodies + titles) * (np.frombuffer(self._chinese, np.int8) == chinese))
+        return Found(
+            documents=[self._documents[place] for place in places.tolist()],
+            bodies=bodies[places].astype(np.float64),
+            titles=titles[places].astype(np.float64),
+            days=np.frombuffer(self._days, np.int64)[places],
+        )
+
+    def _add(self, document: Document) -> None:
+        """At one place in all lists."""
+        self._documents.append(document)
+        self._days.append(document.published.toordinal())
+        self._chinese.append(document.chinese)
+        self._bodies.add(document.terms)
+        self._titles.add(document.title_terms)

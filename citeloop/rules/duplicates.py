@@ -28,7 +28,7 @@ def shingles(text: str) -> frozenset[int]:
     terms = _TERM.findall(folded)
     if len(terms) < _WORD_SHINGLE:
         return frozenset({_hash(tuple(terms))} if terms else ())
-    return frozenset(map(_hash, set(zip(*(terms[i:] for i in range(_WORD_SHINGLE)), strict=False))))
+    return frozenset(map(_hash, zip(*(terms[i:] for i in range(_WORD_SHINGLE)), strict=False)))
 
 
 def similarity(one: frozenset[int], other: frozenset[int]) -> float:
@@ -38,7 +38,7 @@ def similarity(one: frozenset[int], other: frozenset[int]) -> float:
     return len(one & other) / len(one | other)
 
 
-@remembered(texts=256, longest=20_000)
+@remembered(texts=128, longest=20_000)
 def sketch(text: str) -> tuple[int, ...]:
     """The 64 smallest shingles: enough to estimate the likeness of two texts without either of them."""
     return tuple(sorted(shingles(text))[:_SKETCH])

@@ -29,7 +29,7 @@ _CJK = (
     "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 CJK_RUN = re.compile(f"[{_CJK}]+")
-_BETWEEN_SCRIPTS = re.compile(f"(?<=[{_CJK}]) (?=[^{_CJK}])|(?<=[^{_CJK}]) (?=[{_CJK}])")
+_BETWEEN_SCRIPTS = re.compile(f" (?:(?<=[{_CJK}] )(?=[^{_CJK}])|(?<=[^{_CJK}] )(?=[{_CJK}]))")
 _CACHED = 20_000
 
 
@@ -231,7 +231,7 @@ def _close_script_gaps(folded: Folded) -> Folded:
     for match in _BETWEEN_SCRIPTS.finditer(text):
         gap = match.start()
         keep[gap] = not (text[gap - 1].isalnum() and text[gap + 1].isalnum())
-    if all(keep):
+    if 0 not in keep:
         return folded
     return Folded(
         "".join(compress(text, keep)),

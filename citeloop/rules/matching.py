@@ -46,7 +46,7 @@ class _Found:
     end: int
 
 
-@remembered(texts=4096, longest=500)
+@remembered(texts=2048, longest=500)
 def folded_text(text: str) -> str:
     return fold(text).text.strip()
 

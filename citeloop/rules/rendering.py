@@ -57,7 +57,7 @@ class _Rendered(Record):
     questions: tuple[Question, ...]
 
 
-@remembered(texts=200, longest=20_000)
+@remembered(texts=256, longest=20_000)
 def _rendered(text: str) -> _Rendered:
     """Parsed once for its page, its excerpt and its questions: nothing else in publishing costs as much."""
     title, body = split_title(text)

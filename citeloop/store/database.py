@@ -1,6 +1,7 @@
 """The one way to the database: a transaction per activity or request, opened at the edge."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -91,8 +92,11 @@ class Database:
             raise StoreUnavailable(_words(error)) from None
 
     async def close(self) -> None:
+        """Waits a moment for what still runs; then its connections are cut."""
         if self._opened_pool is not None:
-            await self._opened_pool.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_CONNECT_PATIENCE):
+                    await self._opened_pool.close()
             self._opened_pool = None
 
     @asynccontextmanager

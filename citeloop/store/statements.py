@@ -33,7 +33,8 @@ class Statement:
     def misfit(self, error: asyncpg.DataError) -> str:
         """Which value Postgres or the driver could not take for what it should be."""
         spot = re.search(r"\$(\d+)", str(error))
-        return f"{self.names[int(spot[1]) - 1] if spot else 'a value'}: does not fit its place in the statement"
+        name = self.names[int(spot[1]) - 1] if spot else "a value"
+        return f"{name}: does not fit its place in the statement ({type(error).__name__})"
 
 
 def text(written: str) -> Statement:

@@ -1,5 +1,7 @@
 """One statement by itself: in one round trip, over a dead connection too."""
 
+import asyncio
+
 import asyncpg
 import pytest
 
@@ -50,3 +52,40 @@ async def test_a_look_up_in_a_store_that_is_away_says_so() -> None:
         await away.look_up(WHO, {"word": "x"})
     assert "secret" not in str(told.value)
     await away.close()
+
+
+async def test_a_store_that_closes_lets_what_runs_come_to_its_end(postgres: EmbeddedPostgres) -> None:
+    closing = Database(postgres.url("app"), pool_size=1)
+    begun = asyncio.Event()
+
+    async def work() -> int:
+        async with closing.operator() as op:
+            begun.set()
+            return int((await op.sql.execute(text("SELECT 7 FROM pg_sleep(0.3)"))).scalar_one())
+
+    running = asyncio.create_task(work())
+    await begun.wait()
+    await closing.close()
+    assert await running == 7
+
+
+async def test_a_cancelled_transaction_leaves_its_connection_clean(postgres: EmbeddedPostgres) -> None:
+    alone = Database(postgres.url("app"), pool_size=1)
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        async with alone.operator() as op:
+            begun.set()
+            await op.sql.execute(text("SELECT 1 FROM pg_sleep(20)"))
+
+    try:
+        running = asyncio.create_task(work())
+        await begun.wait()
+        await asyncio.sleep(0.1)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        async with asyncio.timeout(5), alone.operator() as op:
+            assert (await op.sql.execute(text("SELECT 1"))).scalar_one() == 1
+    finally:
+        await alone.close()

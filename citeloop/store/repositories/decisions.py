@@ -5,15 +5,23 @@ from citeloop.store.database import Scope
 from citeloop.store.statements import text
 
 _RECORD = text("""
-WITH counted AS (
+WITH earlier AS (
+  SELECT action, draft_id, draft_digest, by, notes FROM decisions
+  WHERE tenant_id = :tenant AND article_id = :article AND draft_id = :draft_id),
+counted AS (
   INSERT INTO decisions (tenant_id, article_id, draft_id, draft_digest, action, by, notes)
-  VALUES (:tenant, :article, :draft_id, :draft_digest, :action, :by, :notes)
-  ON CONFLICT DO NOTHING RETURNING action)
-INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
-SELECT :tenant, :article,
-       CASE WHEN EXISTS (SELECT 1 FROM counted) THEN 'decision' ELSE 'decision_ignored' END, 'review', a.state,
-       CAST(:detail AS varchar)
-FROM articles a WHERE a.tenant_id = :tenant AND a.id = :article
+  SELECT :tenant, :article, :draft_id, :draft_digest, :action, :by, :notes WHERE NOT EXISTS (SELECT 1 FROM earlier)
+  ON CONFLICT DO NOTHING RETURNING action, draft_id, draft_digest, by, notes),
+told AS (
+  INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
+  SELECT :tenant, :article,
+         CASE WHEN EXISTS (SELECT 1 FROM counted) THEN 'decision' ELSE 'decision_ignored' END, 'review', a.state,
+         CAST(:detail AS varchar)
+  FROM articles a WHERE a.tenant_id = :tenant AND a.id = :article AND NOT EXISTS (
+    SELECT 1 FROM earlier e
+    WHERE (e.action, e.draft_digest, e.by, e.notes) = (:action, :draft_digest, :by, CAST(:notes AS varchar))))
+SELECT action, draft_id, draft_digest, by, notes FROM counted
+UNION ALL SELECT action, draft_id, draft_digest, by, notes FROM earlier
 """)
 _OF_DRAFT = text(
     "SELECT action, draft_id, draft_digest, by, notes FROM decisions "
@@ -31,11 +39,10 @@ async def record(scope: Scope, article_id: str, decision: Decision) -> Decision:
     values = decision.model_dump(mode="json", exclude={"kind"})
     detail = f"{decision.action} by {decision.by}" + (f": {decision.notes}" if decision.notes else "")
     place = {"tenant": scope.tenant_id, "article": article_id}
-    earlier = await _of(scope, article_id, decision.draft_id)
-    if earlier == decision:
-        return earlier
-    await scope.sql.execute(_RECORD, {**place, **values, "detail": detail})
-    first = await _of(scope, article_id, decision.draft_id)
+    row = (await scope.sql.execute(_RECORD, {**place, **values, "detail": detail})).one_or_none()
+    if row is not None:
+        return Decision.model_validate(row._asdict())
+    first = await _of(scope, article_id, decision.draft_id)  # recorded by another at this very moment
     assert first is not None
     return first
 
