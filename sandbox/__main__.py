@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from sandbox.app import build
 from sandbox.config import Config, load
-from sandbox.http11 import WireProtocol
+from sandbox.wire import WireProtocol
 
 _KEEP_ALIVE_SECONDS = 75
 _DRAIN_SECONDS = 1

@@ -184,6 +184,7 @@ def engine(name: EngineName, desk: Desk, library: Library) -> Model:
         if draw.happens("not_searched", desk.engine(name).not_searched):
             reply = Reply(_unsearched(question), prompt_tokens, extra=sources([]))
             return Answered(reply, fault="not_searched")
+        await library.settled()
         pages = retrieve(question, library, character)
         return Answered(Reply(compose(question, pages, character), prompt_tokens, extra=sources(pages)))
 

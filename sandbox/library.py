@@ -1,21 +1,25 @@
 """What the answer engines know: a seeded corpus and whatever stands on the sandbox's sites."""
 
+import asyncio
 import html
 import json
 import re
-from array import array
+import time
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
-from sandbox.bm25 import Index
 from sandbox.terms import is_chinese, words
 
+_PACE = 0.5
+"""Seconds from one building of the index to the next: it costs as much as a dozen questions."""
 CORPUS = Path(__file__).parent / "corpus"
 _SENTENCE = re.compile(r".+?(?:[。！？](?!\s*\[)|[.!?](?=\s|$)|$)", re.DOTALL)
 _SHORTEST_SENTENCE = 12
@@ -41,11 +45,11 @@ class Document:
     def chinese(self) -> bool:
         return is_chinese(self.title)
 
-    @property
+    @cached_property
     def terms(self) -> list[str]:
         return words(self.text)
 
-    @property
+    @cached_property
     def title_terms(self) -> list[str]:
         return words(self.title)
 
@@ -121,53 +125,65 @@ class Found:
 
 
 class Library:
-    """Searched with BM25, bodies and titles apart."""
+    """Searched with BM25, bodies and titles apart. Built anew when a question finds it changed."""
 
     def __init__(self) -> None:
         self._seeded = seeded()
-        self.clear()
+        self._published: dict[str, Document] = {}
+        self._built: _Built | None = None
+        self._built_at = 0.0
+
+    def put(self, document: Document) -> None:
+        self._published[document.url] = document
+        self._built = None
+
+    def remove(self, url: str) -> None:
+        if self._published.pop(url, None):
+            self._built = None
 
     def clear(self) -> None:
         """Only the corpus remains."""
-        self._documents: list[Document] = []
-        self._days = array("q")
-        self._chinese = array("b")
-        self._published: dict[str, int] = {}
-        self._bodies, self._titles = Index(), Index()
-        for document in self._seeded:
-            self._add(document)
-
-    def put(self, document: Document) -> None:
-        self.remove(document.url)
-        self._published[document.url] = len(self._documents)
-        self._add(document)
-
-    def remove(self, url: str) -> None:
-        place = self._published.pop(url, None)
-        if place is not None:
-            document = self._documents[place]
-            self._bodies.drop(place, document.terms)
-            self._titles.drop(place, document.title_terms)
+        self._published.clear()
+        self._built = None
 
     def __len__(self) -> int:
         return len(self._seeded) + len(self._published)
 
+    async def settled(self) -> None:
+        """As search engines do, take in what was published lately in one go: whoever asks waits for it."""
+        if self._built is None:
+            await asyncio.sleep(max(0.0, self._built_at + _PACE - time.monotonic()))
+
     def search(self, question: str, *, chinese: bool) -> Found:
         """Every document of that language that shares a term with the question."""
-        asked = words(question)
-        bodies, titles = self._bodies.scores(asked), self._titles.scores(asked)
-        places = np.flatnonzero((bodies + titles) * (np.frombuffer(self._chinese, np.int8) == chinese))
+        if self._built is None:
+            self._built = _Built([*self._seeded, *self._published.values()])
+            self._built_at = time.monotonic()
+        return self._built.found(words(question), chinese=chinese)
+
+
+class _Built:
+    def __init__(self, documents: list[Document]) -> None:
+        self._documents = documents
+        self._days = np.array([document.published.toordinal() for document in documents], np.int64)
+        self._chinese = np.array([document.chinese for document in documents], bool)
+        self._bodies = _index([document.terms for document in documents])
+        self._titles = _index([document.title_terms for document in documents])
+
+    def found(self, asked: list[str], *, chinese: bool) -> Found:
+        if not asked:
+            return Found([], np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
+        bodies, titles = self._bodies.get_scores(asked), self._titles.get_scores(asked)
+        places = np.flatnonzero((bodies + titles) * (self._chinese == chinese))
         return Found(
             documents=[self._documents[place] for place in places.tolist()],
             bodies=bodies[places].astype(np.float64),
             titles=titles[places].astype(np.float64),
-            days=np.frombuffer(self._days, np.int64)[places],
+            days=self._days[places],
         )
 
-    def _add(self, document: Document) -> None:
-        """At one place in all lists."""
-        self._documents.append(document)
-        self._days.append(document.published.toordinal())
-        self._chinese.append(document.chinese)
-        self._bodies.add(document.terms)
-        self._titles.add(document.title_terms)
+
+def _index(documents: list[list[str]]) -> bm25s.BM25:
+    index = bm25s.BM25()
+    index.index(documents, show_progress=False)
+    return index

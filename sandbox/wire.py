@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 class Gone(Exception):  # noqa: N818 - an event, not an error
@@ -15,31 +16,11 @@ class Gone(Exception):  # noqa: N818 - an event, not an error
 
 
 class Wire:
-    """What is written between two waits goes out at once: a system call each would cost more than the words."""
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self._loop = loop
-        self._unsent: list[bytes] = []
         self.gone = asyncio.Event()
-        self.writable = asyncio.Event()
-        self.writable.set()
         self.severed = False
         """Whether it was the sandbox that hung up."""
-
-    def write(self, data: bytes) -> None:
-        if not self._unsent:
-            self._loop.call_soon(self.flush)
-        self._unsent.append(data)
-
-    def flush(self) -> None:
-        if self._unsent and not self._transport.is_closing():
-            self._transport.write(b"".join(self._unsent))
-        self._unsent.clear()
-
-    def lost(self) -> None:
-        self.gone.set()
-        self.writable.set()
 
     @property
     def closed(self) -> bool:
@@ -60,7 +41,6 @@ class Wire:
     async def cut(self) -> None:
         """Close without another byte."""
         self.severed = True
-        self.flush()
         self._transport.abort()
         await self.gone.wait()
 
@@ -69,6 +49,19 @@ class Wire:
         sock = self._transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         await self.cut()
+
+
+class WireProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP/1.1, which also hands its connection to the application as `state["wire"]`."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wire = Wire(transport)
+        self.app_state = {**self.app_state, "wire": self._wire}
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wire.gone.set()
+        super().connection_lost(exc)
 
 
 def wire_of(scope: Scope) -> Wire:
