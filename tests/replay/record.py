@@ -96,6 +96,17 @@ async def cancelled(theatre: Theatre) -> Handle:
     return handle
 
 
+async def monitored_for_days(theatre: Theatre) -> Handle:
+    """Goes on in a new run before the long wait, and is cancelled there."""
+    handle = await theatre.start(plan(monitor=MonitorPolicy(offsets=(0, 7), day=timedelta(days=1))))
+    await until(lambda: theatre.world.calls["sample"] >= 4)  # two engines, before and at once after
+    await until(lambda: State.PUBLISHED in theatre.world.states())
+    await asyncio.sleep(1)
+    await theatre.client.get_workflow_handle(handle.id).signal(ArticleWorkflow.cancel, Word(by="ann", reason="enough"))
+    await handle.result()
+    return handle
+
+
 async def reply_lost_and_called_back(theatre: Theatre) -> Handle:
     async def accepted(step: Step) -> Receipt:
         await theatre.client.get_workflow_handle(theatre.last_id).signal("callback", step.route)
@@ -138,6 +149,7 @@ SCENARIOS: tuple[Callable[[Theatre], Awaitable[Handle]], ...] = (
     sent_back,
     parked_and_retried,
     paused_and_resumed,
+    monitored_for_days,
     cancelled,
     reply_lost_and_called_back,
     campaign,
