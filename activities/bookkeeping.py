@@ -108,7 +108,7 @@ class BookkeepingActivities(stages.Bookkeeping):
     async def change(self, change: CampaignChange) -> int:
         async with self._database.tenant(change.tenant_id) as scope:
             await _write(scope, change)
-        if change.change in {"baseline", "done"}:
+        if change.change == "done":
             return 0
         details = activity.info().heartbeat_details
         after, signalled = (details[0], details[1]) if details else (None, 0)

@@ -119,7 +119,9 @@ class Rival:
         own = {f"worker-{w.name}": w.process.pid for w in self.workers if w.process and w.process.returncode is None}
         return {**self.infrastructure, **own}
 
-    async def submit(self, *batches_and_stages: Batch | tuple[Stage, ...]) -> None:
+    async def submit(self, *batches_and_stages: Batch | tuple[Stage, ...], window: int = 0) -> None:
+        """window: none here; a rival takes up all at once."""
+        del window
         batches = [one for one in batches_and_stages if isinstance(one, Batch)]
         self._submissions += 1
         file = self._folder / f"jobs-{self._submissions}.json"

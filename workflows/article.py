@@ -274,6 +274,11 @@ class ArticleWorkflow:
         self._steering.callbacks.add(site)
 
     @workflow.signal
+    def baseline(self, _: Word = NOTHING) -> None:
+        """The campaign's engines have been asked what they say before: publishing may begin."""
+        self._steering.baseline = True
+
+    @workflow.signal
     def withdrawn(self, site: str) -> None:
         """The page on this site was taken away."""
         publication.withdrawn(self._life, site)

@@ -28,11 +28,13 @@ from workflows.stages import (
     SampleQuery,
 )
 
-POLL = (1, 2, 5, 10, 30, 60)
-"""Seconds between looks at the window while nothing moves; back to the first as soon as something does."""
-
-SELDOM = (300, 900)
-"""And further when all articles are admitted: what is left is to measure, for weeks."""
+SILENCE = 20
+"""The window is looked at again after this part of the time for which nothing has moved: what makes room after an
+hour's pause is seen as soon as it matters, and a campaign that rests costs next to nothing."""
+SOONEST = timedelta(seconds=1)
+LATEST = timedelta(seconds=30)
+LATEST_ALL_ADMITTED = timedelta(minutes=15)
+"""What is left then is to measure, for weeks."""
 
 PAGE = 50
 """Prompts asked at once, of every engine."""
@@ -46,7 +48,7 @@ class CampaignWorkflow:
         self._ref = CampaignRef(tenant_id=order.tenant_id, campaign_id=order.campaign_id)
         self._changes: list[CampaignChange] = []
         self._census: Census | None = None
-        self._idle = 0
+        self._moved_at = workflow.now()
         self._asking = False
         self._stirred = False
         self._applied = 0
@@ -91,8 +93,8 @@ class CampaignWorkflow:
             census = await workflow.execute_activity_method(
                 Bookkeeping.admit, page, **options.campaign_desk(f"admit · {census.waiting} waiting")
             )
-        self._idle = 0 if census != self._census else self._idle + 1
-        self._census = census
+        if census != self._census:
+            self._census, self._moved_at = census, workflow.now()
         if self._order.produced_at is None and not (census.waiting or census.active or census.scheduled):
             self._set(produced_at=workflow.now())
 
@@ -128,8 +130,8 @@ class CampaignWorkflow:
 
     async def _wait(self) -> None:
         """For a word, for a measurement that is over, or for the next look at the window."""
-        looks = POLL if self._census is not None and self._census.waiting else (*POLL, *SELDOM)
-        patience = looks[min(self._idle, len(looks) - 1)]
+        latest = LATEST if self._census is not None and self._census.waiting else LATEST_ALL_ADMITTED
+        patience = min(max(SOONEST, (workflow.now() - self._moved_at) / SILENCE), latest)
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: bool(self._changes) or self._stirred or self._leaves(), timeout=patience
@@ -151,7 +153,7 @@ class CampaignWorkflow:
             yield
         finally:
             self._asking = False
-            self._stirred = True
+            self._stirred, self._moved_at = True, workflow.now()
 
     async def _ask(self, brief: CampaignBrief, window: Literal["baseline", "after"], at: datetime, first: int) -> bool:
         """One page of questions to every engine; whether there are more."""

@@ -1,5 +1,6 @@
 """Asking the answer engines: before the first page is published, and again in each window after."""
 
+import contextlib
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -13,9 +14,9 @@ from workflows import options
 from workflows.life import Life, together
 from workflows.stages import Bookkeeping, CampaignRef, Monitoring
 
-FIRST_CHECK = timedelta(seconds=2)
-LAST_CHECK = timedelta(seconds=60)
-"""Between looks whether a campaign's baseline is complete, each half as long again: a big one takes an hour."""
+FIRST_CHECK = timedelta(seconds=15)
+LAST_CHECK = timedelta(minutes=5)
+"""The campaign says when its baseline is complete; should that be missed, the store is asked, ever more rarely."""
 
 
 async def baseline(life: Life) -> None:
@@ -27,10 +28,15 @@ async def baseline(life: Life) -> None:
         await window(life, "baseline", workflow.info().start_time)
         return
     campaign = CampaignRef(tenant_id=plan.tenant_id, campaign_id=plan.campaign_id)
-    pause = FIRST_CHECK
-    while not await workflow.execute_local_activity_method(Bookkeeping.baseline_ready, campaign, **options.ledger()):
-        await life.sleep_until(workflow.now() + pause)
-        pause = min(pause * 1.5, LAST_CHECK)
+    pause, told = FIRST_CHECK, life.steering
+    while not (
+        told.baseline
+        or await workflow.execute_local_activity_method(Bookkeeping.baseline_ready, campaign, **options.ledger())
+    ):
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(lambda: told.baseline, timeout=pause)
+        told.guard()
+        pause = min(pause * 2, LAST_CHECK)
 
 
 async def window(life: Life, name: Literal["baseline", "after"], at: datetime) -> None:

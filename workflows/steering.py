@@ -47,6 +47,8 @@ class Steering:
         self.decision: tuple[Action, Word] | None = None
         self.callbacks: set[str] = set()
         self.withdrawn: set[str] = set()
+        self.baseline = False
+        """The engines have been asked what they say before: publishing may begin."""
         self._life: asyncio.Task[Any] | None = None
 
     def begin(self) -> None:

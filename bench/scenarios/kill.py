@@ -41,7 +41,7 @@ async def _struck(name: str, part: str, run: Run) -> Json:
     async with contender(name, TERMS, run, SIX) as one:
         before = await one.judge.totals()
         began = time.time()
-        await one.submit(work, SIX)
+        await one.submit(work, SIX, window=articles)
         half = goal(articles // 2, SIX, before)
         await one.judge.until(lambda totals: _half(totals, articles) or half(totals), within=within)
         struck = await _strike(one, part)

@@ -17,6 +17,7 @@ from bench.rivalry import Rival, rival
 from bench.terms import ENGINES, Terms
 from citeloop.models.plan import Stage
 
+WINDOW = 100
 CALLS_OF_SIX = 3 + 2 * len(ENGINES)
 """Generate, rewrite, picture, and every engine before and after."""
 
@@ -27,7 +28,7 @@ class Contender(Protocol):
 
     def pids(self) -> dict[str, int]: ...
 
-    async def submit(self, batch: Batch, stages: tuple[Stage, ...]) -> None: ...
+    async def submit(self, batch: Batch, stages: tuple[Stage, ...], *, window: int = WINDOW) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,15 @@ class Done:
     memory: dict[str, list[tuple[float, float]]]
 
 
-async def carried_out(one: Contender, work: Batch, stages: tuple[Stage, ...], run: Run, *, within: float) -> Done:
-    """The batch from submission to the last thing the ledger saw of it."""
+async def carried_out(
+    one: Contender, work: Batch, stages: tuple[Stage, ...], run: Run, *, within: float, window: int = WINDOW
+) -> Done:
+    """The batch from submission to the last thing the ledger saw of it. window: articles at once, of ours."""
     alone = await unloaded(one, stages)
     before = await one.judge.totals()
     async with Meter(one.pids) as meter:
         began = time.time()
-        await one.submit(work, stages)
+        await one.submit(work, stages, window=window)
         await one.judge.until(
             goal(len(work.keywords), stages, before), within=within, tell=teller(run, one.name, len(work.keywords))
         )

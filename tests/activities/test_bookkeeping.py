@@ -124,6 +124,17 @@ async def test_a_pause_is_written_first_and_then_told_to_every_open_article(
         assert await campaigns.find_hold(scope, campaign_id) is None
 
 
+async def test_a_complete_baseline_is_told_to_every_open_article(
+    workshop: Workshop, keeper: BookkeepingActivities, client: Client
+) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+    await workshop.run(keeper.admit, page(workshop, campaign_id, 2))
+    assert await workshop.run(keeper.change, word(workshop, campaign_id, "baseline")) == 2
+    assert await heard(client, plans["first"]) == ["baseline"]
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        assert await campaigns.baseline_ready(scope, campaign_id)
+
+
 async def test_a_broadcast_goes_on_from_its_heartbeat(
     workshop: Workshop, keeper: BookkeepingActivities, client: Client
 ) -> None:

@@ -52,6 +52,7 @@ async def in_a_campaign(theatre: Theatre) -> Handle:
     handle = await theatre.start(plan(campaign_id="c1"))
     await until(lambda: theatre.world.calls["baseline_ready"] >= 1)
     theatre.world.baseline = True
+    await handle.signal("baseline", {"by": "campaign"})
     await handle.result()
     return handle
 

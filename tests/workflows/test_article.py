@@ -45,6 +45,16 @@ async def test_the_baseline_is_asked_before_anything_is_published(theatre: Theat
     assert asked_before == [2]
 
 
+async def test_an_article_is_told_by_its_campaign_that_publishing_may_begin(theatre: Theatre) -> None:
+    theatre.world.baseline = False
+    handle = await theatre.start(plan(campaign_id="c1"))
+    await until(lambda: theatre.world.calls["baseline_ready"] == 1)
+    await handle.signal("baseline", Word(by="campaign"))
+    async with asyncio.timeout(10):  # the store would be asked again after 15 s
+        await handle.result()
+    assert theatre.world.calls["baseline_ready"] == 1
+
+
 async def test_an_article_of_a_campaign_waits_for_the_campaigns_baseline(theatre: Theatre) -> None:
     theatre.world.baseline = False
     handle = await theatre.start(plan(campaign_id="c1"))
