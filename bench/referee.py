@@ -144,10 +144,13 @@ def settled_after(times: Sequence[float], changed: float, rate: float, until: fl
     return None
 
 
-def longest_gap(times: Sequence[float], begin: float, end: float) -> tuple[float, float]:
-    """The longest silence between begin and end: its length, and when it was over."""
+def longest_gap(
+    times: Sequence[float], begin: float, end: float, *, begun_before: float = math.inf
+) -> tuple[float, float]:
+    """The longest silence between begin and end that began before a moment: its length, and when it was over."""
     inside = [begin, *sorted(at for at in times if begin < at < end), end]
-    return max((later - earlier, later) for earlier, later in itertools.pairwise(inside))
+    gaps = itertools.pairwise(inside)
+    return max((later - earlier, later) for earlier, later in gaps if earlier < begun_before)
 
 
 def open_at(ledger: Ledger, moment: float) -> set[str]:

@@ -16,6 +16,9 @@ from bench.terms import Terms
 TERMS = Terms(rates={"deepseek": 6, "doubao": 5, "qwen": 4}, lost_replies=0.05)
 WATCHED = 60.0
 """Seconds after the blow in which the longest silence is looked for; its end is when service was back."""
+BLAMED = 3.0
+"""Seconds from the restart in which a silence must have begun to be the kill's; calls whose heartbeats have to run
+out first are late, and have a figure of their own."""
 QUIET, REDELIVERED = 45.0, 150.0
 """Silence after which nothing more is expected; of Celery later: its visibility timeout, and a sweep that looks for
 what has passed it every hundred seconds."""
@@ -73,7 +76,7 @@ def _figures(ledger: Ledger, articles: int, at: float, back: float) -> Json:
     """Calls that were on the wire are what may be bought again, and what has to come back."""
     arrivals = [call.at for call in ledger.calls]
     interrupted = referee.open_at(ledger, at)
-    silence, over = referee.longest_gap(arrivals, at, min(ledger.end, at + WATCHED))
+    silence, over = referee.longest_gap(arrivals, at, min(ledger.end, at + WATCHED), begun_before=back + BLAMED)
     last = referee.last_back(ledger, interrupted, at)
     posted = ledger.posts - ledger.duplicate_posts
     figures: dict[str, Any] = {

@@ -65,6 +65,7 @@ def test_a_rate_of_zero_has_settled_with_the_last_call() -> None:
 
 def test_the_longest_silence_counts_from_the_blow() -> None:
     assert referee.longest_gap([0.0, 1.0, 4.0, 4.5], 1.5, 5.0) == (2.5, 4.0)
+    assert referee.longest_gap([2.0, 3.0, 9.0], 1.5, 10.0, begun_before=3.0) == (1.0, 3.0)
 
 
 def test_a_call_on_the_wire_at_the_blow_is_back_when_it_is_made_again() -> None:
