@@ -136,7 +136,8 @@ class CampaignWorkflow:
             await workflow.wait_condition(
                 lambda: bool(self._changes) or self._stirred or self._leaves(), timeout=patience
             )
-        self._stirred = False
+        if self._stirred:
+            self._stirred, self._moved_at = False, workflow.now()
         if self._leaves() and not self._changes:
             workflow.continue_as_new(self._order)
 
@@ -153,7 +154,7 @@ class CampaignWorkflow:
             yield
         finally:
             self._asking = False
-            self._stirred, self._moved_at = True, workflow.now()
+            self._stirred = True
 
     async def _ask(self, brief: CampaignBrief, window: Literal["baseline", "after"], at: datetime, first: int) -> bool:
         """One page of questions to every engine; whether there are more."""
