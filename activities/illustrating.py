@@ -54,7 +54,7 @@ class IllustratingActivities(stages.Illustrating):
             )
             if isinstance(sale, Waiting):
                 return sale
-            return await self._keep(step, purchase, brief, sale.reply, sale)
+            return await self._keep(step, brief, sale.reply, sale)
 
     @activity.defn(name="illustrating.card")
     async def card(self, step: Step) -> Picture:
@@ -64,29 +64,24 @@ class IllustratingActivities(stages.Illustrating):
                 brand = await brands.get(scope, plan.brand_id)
                 brief = await _brief(scope, step, plan, brand)
             file = await asyncio.to_thread(TitleCard(brand=brand.entity.name).draw, brief)
-            return await self._keep(step, None, brief, file, None)
+            return await self._keep(step, brief, file, None)
 
     async def _keep(
-        self,
-        step: Step,
-        purchase: str | None,
-        brief: PictureBrief,
-        file: PictureFile,
-        sale: Sale[PictureFile] | None,
+        self, step: Step, brief: PictureBrief, file: PictureFile, sale: Sale[PictureFile] | None
     ) -> Picture:
         picture = Picture(
             digest=hashlib.sha256(file.data).hexdigest(),
-            source=CARD if purchase is None else step.route,
+            source=CARD if sale is None else step.route,
             alt=brief.alt,
             credit=file.credit,
         )
 
         async def write(scope: Scope) -> Picture:
-            if purchase is not None:
+            if sale is not None:
                 await purchases.put(
                     scope,
                     Purchase(
-                        id=purchase,
+                        id=purchase_id(step),
                         channel=step.route,
                         stage=step.stage,
                         article_id=step.article_id,

@@ -39,7 +39,7 @@ def draw_picture(draw: Draw, size: tuple[int, int]) -> bytes:
     """Bands and discs in colours of the seed's choice, and the word SIMULATED across them."""
     width, height = size
     hue = draw.number("hue")
-    image = Image.new("P", size)  # few flat colours: a palette is written in a third of the time
+    image = Image.new("P", size)  # few flat colours: a palette holds them
     colours = [_colour(hue, 0.35, 0.95)]
     pen = ImageDraw.Draw(image)
     pen.fontmode = "1"

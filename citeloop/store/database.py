@@ -101,7 +101,7 @@ class Database:
 
     @asynccontextmanager
     async def _tenant(self, tenant_id: str) -> AsyncIterator[Scope]:
-        name = tenant_id.replace("'", "''")
+        name = tenant_id.replace("'", "''")  # several statements in one round trip take no parameters
         async with self._transaction(f"BEGIN; SELECT set_config('citeloop.tenant', '{name}', true)") as sql:
             yield Scope(tenant_id, sql)
 
