@@ -1,5 +1,7 @@
 """A stage's activity begins on an article: one statement finds its hold, what it bought, its plan, and enters it."""
 
+# ruff: noqa: S608 - statements are put together from constants only
+
 import json
 from enum import Enum
 from functools import lru_cache
@@ -10,13 +12,17 @@ from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
 from citeloop.store.statements import Row, text
 
-_ENTER = text("""
+_HOLDS = "a.hold AS article, c.hold AS campaign, t.hold AS tenant"
+_ARTICLE = """
+FROM articles a JOIN tenants t ON t.id = a.tenant_id
+LEFT JOIN campaigns c ON c.tenant_id = a.tenant_id AND c.id = a.campaign_id
+WHERE a.tenant_id = :tenant AND a.id = :id
+"""
+_ENTER = text(f"""
 WITH asked AS (
-  SELECT a.plan::text AS plan, a.priority, a.state, a.stage, a.hold AS article, c.hold AS campaign, t.hold AS tenant,
+  SELECT a.plan::text AS plan, a.priority, a.state, a.stage, {_HOLDS},
          EXISTS (SELECT 1 FROM purchases p WHERE p.tenant_id = a.tenant_id AND p.id = :purchase) AS bought
-  FROM articles a JOIN tenants t ON t.id = a.tenant_id
-  LEFT JOIN campaigns c ON c.tenant_id = a.tenant_id AND c.id = a.campaign_id
-  WHERE a.tenant_id = :tenant AND a.id = :id FOR NO KEY UPDATE OF a),
+  {_ARTICLE} FOR NO KEY UPDATE OF a),
 entered AS (
   UPDATE articles a SET
     state = 'running', stage = :stage, round = :round, channel = :channel, reason = '',
@@ -33,12 +39,7 @@ told AS (
     OR CAST(:attempt AS integer) = 1)
 SELECT plan, priority, article, campaign, tenant, bought FROM asked
 """)
-_FIND_HOLD = text("""
-SELECT a.hold AS article, c.hold AS campaign, t.hold AS tenant
-FROM articles a JOIN tenants t ON t.id = a.tenant_id
-LEFT JOIN campaigns c ON c.tenant_id = a.tenant_id AND c.id = a.campaign_id
-WHERE a.tenant_id = :tenant AND a.id = :id
-""")
+_FIND_HOLD = text(f"SELECT {_HOLDS} {_ARTICLE}")
 _OWN_HANDS = frozenset({"rules", "card"})
 """Channels that are no provider: what they do is no call."""
 
