@@ -27,6 +27,7 @@ from starter.embedded.temporal import NAMESPACE, EmbeddedTemporal, prepare_names
 from starter.endpoints import Endpoints
 from starter.lock import HomeLock
 from starter.simulated import ROOT
+from starter.simulation import keep_apart
 from workflows.options import WORKFLOWS
 
 
@@ -89,6 +90,8 @@ class Stack:
     async def __aenter__(self) -> Self:
         self._lock.acquire()
         try:
+            if self.parts.database_url is None:
+                keep_apart(self.home, simulated=self.parts.sandbox is not None)
             await self._start()
         except BaseException:
             await self._stop()

@@ -49,6 +49,18 @@ async def test_up_serves_later_commands_and_its_data_outlives_it(tmp_path: Path)
     assert second.json["temporal"] == first.json["temporal"]
 
 
+async def test_simulated_work_never_goes_on_with_real_services(tmp_path: Path) -> None:
+    channels = str(fast_channels(tmp_path))
+    up = ("--channels", channels, "up", "--detach", "--no-worker", "--no-api")
+    assert (await citeloop(*up, "--sandbox", home=tmp_path)).code == 0
+    await citeloop("down", home=tmp_path)
+    real = await citeloop(*up, home=tmp_path)
+    assert real.code == 1
+    assert "keeps simulated work and may not go on with real services; set CITELOOP_HOME" in real.err
+    assert (await citeloop(*up, "--sandbox", home=tmp_path)).code == 0
+    await citeloop("down", home=tmp_path)
+
+
 async def test_killed_servers_come_back_with_their_data(tmp_path: Path) -> None:
     async with Stack(parts(tmp_path, worker=False, api=False)) as stack:
         article = await _submit(tmp_path, "survivor")
