@@ -108,13 +108,14 @@ class BookkeepingActivities(stages.Bookkeeping):
     async def change(self, change: CampaignChange) -> int:
         async with self._database.tenant(change.tenant_id) as scope:
             await _write(scope, change)
+            concerned = await _waiting_for(scope, change)
         if change.change == "done":
             return 0
         details = activity.info().heartbeat_details
         after, signalled = (details[0], details[1]) if details else (None, 0)
         while True:
             async with self._database.tenant(change.tenant_id) as scope:
-                page = await articles.open_ids(scope, change.campaign_id, after=after, limit=PAGE)
+                page = await articles.open_ids(scope, change.campaign_id, after=after, limit=PAGE, stages=concerned)
             for article_id in page:
                 signalled += await self._signal(change, article_id)
                 after = article_id
@@ -144,6 +145,19 @@ async def _census(scope: Scope, campaign_id: str) -> Census:
         open=counted.waiting + counted.open,
         scheduled=counted.scheduled,
     )
+
+
+async def _waiting_for(scope: Scope, change: CampaignChange) -> tuple[Stage, ...] | None:
+    """The last stage of those whom the change concerns; None: all. A baseline is waited for on the eve of publishing,
+    and whoever gets there later finds it in the store."""
+    if change.change != "baseline":
+        return None
+    plan = await articles.any_plan(scope, change.campaign_id)
+    order = [stage for stage in Stage if plan is not None and stage in plan.stages]
+    if Stage.PUBLISH not in order:
+        return None
+    eve = order.index(Stage.PUBLISH) - 1
+    return tuple(order[max(eve, 0) : eve + 2])
 
 
 async def _write(scope: Scope, change: CampaignChange) -> None:

@@ -43,22 +43,26 @@ class InspectingActivities(stages.Inspecting):
                 outside = await world_at(scope, self._outside, step.route)
             body = rendering.page(stored.body)
             post = Post(marker=row.marker, slug=row.slug, title=stored.draft.title, html=body.html)
-            reading = await _looked_at(outside, step.route, row.url, post, late=query.late)
+            reading = await look(outside, step.route, row.url, post, late=query.late)
             if row.url and not query.late:
-                note = await ping(outside, step.route, row.url)
-                reading = reading.model_copy(update={"notes": (*reading.notes, *note)})
+                reading = await told(outside, step.route, reading)
             async with self._database.tenant(step.tenant_id) as scope:
                 await publications.read(scope, row.id, reading)
             return reading
 
 
-async def _looked_at(outside: Outside, site: str, url: str, post: Post, *, late: bool) -> Reading:
+async def look(outside: Outside, site: str, url: str, post: Post, *, late: bool = False) -> Reading:
     """Never raises: a page that cannot be fetched is what was to be found out."""
     now = datetime.now(UTC)
     if why := _too_early(outside, site, url, late=late):
         return Reading(url=url, readable=None, notes=(why,), checked_at=now)
     found = await outside.check_page(site, url, post, Call(purchase_id=f"page/{post.marker}", policy=POLICY))
     return Reading(url=url, readable=found.readable, problems=found.problems, notes=found.notes, checked_at=now)
+
+
+async def told(outside: Outside, site: str, reading: Reading) -> Reading:
+    """IndexNow is told of the page; `notes` say how that went."""
+    return reading.model_copy(update={"notes": (*reading.notes, *await ping(outside, site, reading.url))})
 
 
 def _too_early(outside: Outside, site: str, url: str, *, late: bool) -> str:

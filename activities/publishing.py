@@ -7,6 +7,7 @@ from typing import Unpack
 
 from temporalio import activity
 
+from activities import inspecting
 from activities.heartbeat import beating
 from activities.posts import Prepared, prepare
 from activities.sites import left_alone, visit, world_at
@@ -18,7 +19,7 @@ from citeloop.models.work import Held, PublicationState, Receipt, Step, Waiting
 from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import articles, callbacks, publications
 from citeloop.store.repositories.publications import Fields, Publication
-from workflows import stages
+from workflows import options, stages
 
 ON_THE_WIRE = frozenset({PublicationState.SENDING, PublicationState.UNKNOWN})
 NOT_SENT = frozenset({PublicationState.RESERVED, PublicationState.FAILED})
@@ -67,7 +68,8 @@ class PublishingActivities(stages.Publishing):
             await left_alone(self._database, step.tenant_id, outside, step.route, error)
             return await self._not_sent(step, post.publication, error)
         if placed is not None:
-            return await self._placed(step, post, placed, expected=NOT_SENT)
+            receipt = await self._placed(step, post, placed, expected=NOT_SENT)
+            return await self._looked_at(step, post, receipt, outside)
         async with self._database.tenant(step.tenant_id) as scope:
             sending = await publications.advance(
                 scope,
@@ -80,7 +82,25 @@ class PublishingActivities(stages.Publishing):
         if sending is None:
             return await self._current(step)
         # A cancel must not cut a request that may be on the wire: it is finished, recorded, and then obeyed.
-        return await _finished(self._send_once(step, post, outside, publisher, call))
+        receipt = await _finished(self._send_once(step, post, outside, publisher, call))
+        return await self._looked_at(step, post, receipt, outside)
+
+    async def _looked_at(self, step: Step, post: Prepared, receipt: Receipt, outside: Outside) -> Receipt:
+        """The page as an answer engine finds it, while the visit lasts; what cannot be looked at yet is left to
+        a page check of its own."""
+        if receipt.state is not PublicationState.PUBLISHED:
+            return receipt
+        try:
+            async with asyncio.timeout(options.INSPECTION.total_seconds()):
+                reading = await inspecting.look(outside, step.route, receipt.url, post.post)
+                if reading.readable is None:
+                    return receipt
+                reading = await inspecting.told(outside, step.route, reading)
+        except TimeoutError:
+            return receipt
+        async with self._database.tenant(step.tenant_id) as scope:
+            await publications.read(scope, receipt.publication_id, reading)
+        return receipt.model_copy(update={"readable": reading.readable})
 
     async def _send_once(
         self, step: Step, post: Prepared, outside: Outside, publisher: Publisher, call: Call
@@ -276,4 +296,5 @@ def _receipt(row: Publication, look_again: datetime | None = None) -> Receipt:
         url=row.url,
         reason=row.reason[:300],
         look_again=look_again or row.deadline,
+        readable=row.readable,
     )

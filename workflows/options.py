@@ -61,7 +61,8 @@ def send(plan: Plan, route: Route) -> workflow.ActivityConfig:
     """One attempt: nothing may post a second time before somebody has looked."""
     config = call(plan, Stage.PUBLISH, route)
     config["retry_policy"] = RetryPolicy(maximum_attempts=1)
-    config["start_to_close_timeout"] = 2 * route.policy.total + QUEUE_MARGIN  # the look-up, then the send
+    the_calls = 2 * route.policy.total + INSPECTION  # the look-up, the send, and a look at the page
+    config["start_to_close_timeout"] = the_calls + QUEUE_MARGIN
     return config
 
 

@@ -124,13 +124,17 @@ async def test_a_pause_is_written_first_and_then_told_to_every_open_article(
         assert await campaigns.find_hold(scope, campaign_id) is None
 
 
-async def test_a_complete_baseline_is_told_to_every_open_article(
+async def test_a_complete_baseline_is_told_to_those_on_the_eve_of_publishing(
     workshop: Workshop, keeper: BookkeepingActivities, client: Client
 ) -> None:
     campaign_id, plans = await workshop.campaign(*LINES)
-    await workshop.run(keeper.admit, page(workshop, campaign_id, 2))
+    await workshop.run(keeper.admit, page(workshop, campaign_id, 3))
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        for keyword, stage in (("first", Stage.REVIEW), ("second", Stage.PUBLISH), ("third", Stage.ILLUSTRATE)):
+            await articles.note(scope, plans[keyword].article_id, Progress(stage=stage, state=State.RUNNING))
     assert await workshop.run(keeper.change, word(workshop, campaign_id, "baseline")) == 2
     assert await heard(client, plans["first"]) == ["baseline"]
+    assert await heard(client, plans["third"]) == []
     async with workshop.database.tenant(workshop.tenant.id) as scope:
         assert await campaigns.baseline_ready(scope, campaign_id)
 

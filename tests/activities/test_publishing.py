@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,12 +10,14 @@ import pytest
 
 from activities.publishing import PublishingActivities
 from citeloop.channels.ports import Call, Post
+from citeloop.models.channel import Generator, SiteKind
 from citeloop.models.work import Action, Held, PublicationState, Receipt, Step, Waiting
 from citeloop.rules import rendering
 from citeloop.store.repositories import articles, publications
 from citeloop.store.repositories.publications import Publication
 from tests.activities.workshop import QUICK, Workshop, environment
 from tests.channels.servers import Peer, raw_server
+from workflows import options
 
 SETTLED = 4.2
 """Seconds: a little more than the sites' max_server_time."""
@@ -97,6 +100,32 @@ async def test_a_held_article_is_not_published(workshop: Workshop) -> None:
         await articles.hold(scope, plan.article_id, "wait")
     assert isinstance(await workshop.run(workshop.publishing().publish, step), Held)
     assert await row(workshop, step) is None
+
+
+async def test_a_new_page_is_looked_at_while_the_visit_lasts(workshop: Workshop) -> None:
+    step = await workshop.approved(await workshop.article())
+    receipt = await publish(workshop, step)
+    assert receipt.readable is True
+    kept = await row(workshop, step)
+    assert kept is not None
+    assert kept.readable is True
+
+
+async def test_a_page_that_cannot_be_looked_at_yet_is_left_to_the_page_check(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    await workshop.change_site("blog", kind=SiteKind.FOLDER, folder=str(tmp_path), generator=Generator.HUGO)
+    step = await workshop.approved(await workshop.article())
+    receipt = await publish(workshop, step)
+    assert (receipt.state, receipt.readable) == (PublicationState.PUBLISHED, None)
+
+
+async def test_a_page_that_takes_too_long_to_look_at_is_published_all_the_same(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "INSPECTION", timedelta(0))
+    receipt = await publish(workshop, await workshop.approved(await workshop.article()))
+    assert (receipt.state, receipt.readable) == (PublicationState.PUBLISHED, None)
 
 
 async def test_a_post_that_bears_our_marker_already_is_adopted(workshop: Workshop) -> None:

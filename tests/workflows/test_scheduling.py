@@ -90,6 +90,13 @@ async def test_a_page_that_engines_cannot_read_is_skipped_where_the_plan_says_so
     assert theatre.world.calls["sample"] == 2
 
 
+async def test_a_page_that_was_looked_at_as_it_was_published_is_not_looked_at_again(theatre: Theatre) -> None:
+    theatre.world.script["publish"] = lambda step: receipt(step, PublicationState.PUBLISHED, readable=False)
+    skipping = MonitorPolicy(offsets=(1,), day=timedelta(milliseconds=200), skip_unreadable=True)
+    assert (await (await theatre.start(plan(monitor=skipping))).result()).reason.endswith("cannot read blog")
+    assert theatre.world.calls["page"] == 0
+
+
 async def test_a_page_that_could_not_be_looked_at_is_looked_at_before_the_first_measuring(theatre: Theatre) -> None:
     theatre.world.script["page"] = lambda query: (
         None if query.late else Reading(url="", readable=None, checked_at=datetime.now(UTC))

@@ -1,10 +1,10 @@
 """Articles: submitted once, moved by their workflow, held and ordered by people."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pydantic import TypeAdapter
 
-from citeloop.models.plan import Plan
+from citeloop.models.plan import Plan, Stage
 from citeloop.models.record import Record
 from citeloop.models.work import Measurement, Progress
 from citeloop.store.database import Scope
@@ -122,6 +122,7 @@ ORDER BY a.priority, a.position LIMIT :limit
 _OPEN_IDS = text("""
 SELECT id FROM articles
 WHERE tenant_id = :tenant AND campaign_id = :campaign AND started_at IS NOT NULL AND ended_at IS NULL AND id > :after
+  AND (CAST(:stages AS varchar[]) IS NULL OR stage = ANY(CAST(:stages AS varchar[])))
 ORDER BY id LIMIT :limit
 """)
 _PRIORITISE = text(
@@ -222,9 +223,17 @@ async def startable(scope: Scope, campaign_id: str, limit: int) -> list[Plan]:
     return [frozen(row.plan, row.priority) for row in await scope.sql.execute(_STARTABLE, values)]
 
 
-async def open_ids(scope: Scope, campaign_id: str, *, after: str | None, limit: int) -> list[str]:
-    """Started and not ended, by id."""
-    values = {"tenant": scope.tenant_id, "campaign": campaign_id, "after": after or "", "limit": limit}
+async def open_ids(
+    scope: Scope, campaign_id: str, *, after: str | None, limit: int, stages: Collection[Stage] | None = None
+) -> list[str]:
+    """Started and not ended, by id; only those that entered one of `stages` last, if given."""
+    values = {
+        "tenant": scope.tenant_id,
+        "campaign": campaign_id,
+        "after": after or "",
+        "limit": limit,
+        "stages": None if stages is None else [str(stage) for stage in stages],
+    }
     return [row.id for row in await scope.sql.execute(_OPEN_IDS, values)]
 
 

@@ -15,7 +15,7 @@ from citeloop.store.statements import Row, text
 
 _COLUMNS = (
     "id, article_id, site, kind, state, marker, digest, token, remote_id, url, reason, look_ups, sent_at, "
-    "updated_at, deadline, slug"
+    "updated_at, deadline, slug, CAST(reading->>'readable' AS boolean) AS readable"
 )
 _RESERVE = text(f"""
 INSERT INTO publications (tenant_id, id, article_id, site, kind, state, marker, digest, token, slug)
@@ -64,6 +64,8 @@ class Publication(Record):
     deadline: datetime | None
     slug: str
     """The one it was first reserved with; empty in rows that are older than this column."""
+    readable: bool | None = None
+    """What the page check found; None: it has not looked."""
 
 
 class Fields(TypedDict, total=False):
