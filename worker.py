@@ -50,6 +50,9 @@ BEAT = timedelta(seconds=1)
 """The SDK would hold beats back for 0.8 × the heartbeat timeout: so late a cancel would come, and a stall of the
 remaining fifth on a busy machine would pass for a death and have the call bought again."""
 
+SWEEPS = (10_000, 20, 20)
+"""Hundreds of calls in flight keep more than Python's 700 young objects: each sweep would find them all alive."""
+
 DESK_SLOTS = 20
 
 PUBLISHER_SLOTS = 100
@@ -168,6 +171,7 @@ async def serve(settings: Settings, only: Sequence[str], *, stop: asyncio.Event)
         stack.callback(following.cancel)
         running = [asyncio.create_task(worker.run()) for worker in workers]
         gc.freeze()  # what was made so far stays: no sweep need look at it again
+        gc.set_threshold(*SWEEPS)
         log.info("serving %s", ", ".join(worker.task_queue for worker in workers))
         stopped = asyncio.create_task(stop.wait())
         done, _ = await asyncio.wait({*running, stopped, reconciler, following}, return_when=asyncio.FIRST_COMPLETED)

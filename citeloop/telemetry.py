@@ -218,6 +218,7 @@ _SECRET_TEXT = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)  # ids, names and addresses come back in span after span
 def scrub(text: str) -> str:
     """`text` with everything that looks like a key, a password or an Authorization value blanked."""
     return _SECRET_TEXT.sub(REDACTED, text)

@@ -3,19 +3,22 @@
 import asyncio
 import shutil
 import sysconfig
+import time
 from datetime import timedelta
 from pathlib import Path
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.namespace.v1 import NamespaceConfig
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
-from temporalio.api.workflowservice.v1 import UpdateNamespaceRequest
+from temporalio.api.workflowservice.v1 import CountWorkflowExecutionsRequest, UpdateNamespaceRequest
 from temporalio.service import ConnectConfig, RPCError, RPCStatusCode, ServiceClient
 
 from starter.embedded import ports
 from starter.embedded.process import Child, Program, StartError, left_behind
 
 RETENTION = timedelta(hours=720)
+_KNOWN_WITHIN = 90.0
+"""Seconds; a server may keep its list of search attributes for a minute."""
 NAMESPACE = "default"
 
 _KEYWORD = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
@@ -30,13 +33,18 @@ SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
 }
 
 # One partition per queue and fairness make priority and fairness exact; without the timer shift every
-# timer and retry below a second takes a whole one.
+# timer and retry below a second takes a whole one. A development server reads the list of search attributes
+# from its file up to fifty times an article; ours changes once, before it is used.
 _DYNAMIC_CONFIG = (
     "matching.enableFairness=true",
     "matching.numTaskqueueReadPartitions=1",
     "matching.numTaskqueueWritePartitions=1",
     'history.timerProcessorMaxTimeShift="10ms"',
+    "system.forceSearchAttributesCacheRefreshOnRead=false",
 )
+
+_RUNTIME = {"GODEBUG": "adaptivestackstart=1"}
+"""A goroutine begins with as much stack as its like have used, instead of growing there by copies, call after call."""
 
 
 class EmbeddedTemporal:
@@ -92,7 +100,8 @@ class EmbeddedTemporal:
             *dynamic,
             *("--ui-disable-news-fetch", "--log-level", "error"),
         )
-        return Child(Program("temporal", argv, adoptable=True, niceness=5), self._folder, self._healthy)
+        program = Program("temporal", argv, env=_RUNTIME, adoptable=True, niceness=5)
+        return Child(program, self._folder, self._healthy)
 
     async def _healthy(self) -> bool:
         try:
@@ -105,13 +114,35 @@ class EmbeddedTemporal:
 
 
 async def prepare_namespace(address: str, namespace: str, *, retention: timedelta | None) -> None:
-    """Register the search attributes and set the retention; both are safe to repeat."""
+    """Register the search attributes and set the retention; both are safe to repeat. Returns when the server takes
+    the attributes: after their first registration some seconds later. StartError."""
     service = await ServiceClient.connect(ConnectConfig(target_host=address))
     await service.operator_service.add_search_attributes(
         AddSearchAttributesRequest(namespace=namespace, search_attributes=SEARCH_ATTRIBUTES)
     )
-    if retention is None:
-        return
+    if retention is not None:
+        await _retain(service, namespace, retention)
+    await _until_known(service, namespace)
+
+
+async def _until_known(service: ServiceClient, namespace: str) -> None:
+    query = " AND ".join(f"{name} IS NULL" for name in SEARCH_ATTRIBUTES)
+    request = CountWorkflowExecutionsRequest(namespace=namespace, query=query)
+    deadline = time.monotonic() + _KNOWN_WITHIN
+    while True:
+        try:
+            await service.workflow_service.count_workflow_executions(request)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.INVALID_ARGUMENT:
+                raise
+            if time.monotonic() > deadline:
+                raise StartError(f"temporal: {error.message} ({_KNOWN_WITHIN:g} s after its registration)") from None
+            await asyncio.sleep(0.1)
+        else:
+            return
+
+
+async def _retain(service: ServiceClient, namespace: str, retention: timedelta) -> None:
     config = NamespaceConfig()
     config.workflow_execution_retention_ttl.FromTimedelta(retention)
     for _ in range(50):
