@@ -10,7 +10,16 @@ from sandbox.blog import Blog, as_slug
 from sandbox.pages import listing, missing, page
 from sandbox.wp_door import Door, Json, route
 
-_GRANTED = ("edit_posts", "publish_posts", "upload_files", "delete_posts", "edit_published_posts")
+_GRANTED = (
+    "edit_posts",
+    "publish_posts",
+    "upload_files",
+    "delete_posts",
+    "edit_published_posts",
+    "delete_published_posts",
+    "manage_categories",
+)
+"""What the routes let a signed-in user do; without unfiltered_html, as for an editor of a multisite."""
 
 
 class Front:

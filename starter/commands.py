@@ -237,7 +237,7 @@ class Commands:
             return await find_article(scope, ref)
 
     async def campaign(self, ref: str) -> CampaignView:
-        """By id, unique beginning of an id, or name; of several with that name the newest."""
+        """By id, unique beginning of an id, or name. CommandError when nothing or several match."""
         async with self._database.tenant(self._tenant.id) as scope:
             return await find_campaign(scope, ref)
 

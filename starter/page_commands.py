@@ -49,6 +49,7 @@ _STANDS = {
 }
 _ON_ITS_WAY = (PublicationState.SENDING, PublicationState.UNKNOWN)
 _AGAIN = 0.1
+_DONE = "done"
 
 
 class PageEffect(Record):
@@ -105,7 +106,10 @@ class PageCommands:
             article = await find_article(scope, ref)
             pages = await self._pages(scope, article, site, CorrectionKind.WITHDRAW)
             asked = [await self._ask(scope, page, CorrectionKind.WITHDRAW, reason) for page in pages]
-        return await self._carried_out(article, asked, draft_id=None, flags=())
+        done = await self._carried_out(article, asked, draft_id=None, flags=())
+        if done.message == _DONE and all(page.state is PublicationState.WITHDRAWN for page in pages):
+            return done.model_copy(update={"message": "it had been withdrawn already; nothing was left to do"})
+        return done
 
     async def correct(
         self,
@@ -241,7 +245,7 @@ class PageCommands:
         while True:
             pages = await self._effects(article.id, asked)
             done = Corrected(
-                id=article.id, name=article.keyword, draft_id=draft_id, flags=flags, pages=pages, message="done"
+                id=article.id, name=article.keyword, draft_id=draft_id, flags=flags, pages=pages, message=_DONE
             )
             if done.ended or time.monotonic() >= deadline:
                 break

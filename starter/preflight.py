@@ -1,7 +1,7 @@
 """Before a submission is accepted: the keys of everything it would use are there and are taken."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from citeloop.channels.catalog import MissingKey, missing_keys
 from citeloop.channels.errors import Fault
@@ -59,20 +59,39 @@ class Preflight:
 
     async def _tried(self, missing: list[MissingKey], channels: list[str]) -> dict[str, str]:
         """What is wrong with the channels that cannot be used now, by name."""
-        for lacking in missing:
-            remedy = f"export {lacking.variable}, or leave {lacking.name} out, or use --no-check if the workers have it"
-            raise CommandError(f"{lacking.variable} is not set", lacking.name, remedy)
+        if missing:
+            raise _lacking(missing)
         probes = dict(
             zip(channels, await asyncio.gather(*(self._outside.probe(name) for name in channels)), strict=True)
         )
-        for name, probe in probes.items():
-            if probe.fault is Fault.UNAUTHORIZED:
-                raise CommandError(probe.problem, f"channel {name}", "or leave it out, or use --no-check")
+        refused = [name for name, probe in probes.items() if probe.fault is Fault.UNAUTHORIZED]
+        if refused:
+            first, *others = refused
+            too = f"; so it is with {', '.join(others)}" if others else ""
+            leave = "them" if others else "it"
+            raise CommandError(
+                f"{probes[first].problem}{too}", f"channel {first}", f"or leave {leave} out, or use --no-check"
+            )
         return {
             name: probe.problem.removeprefix(f"{name}: ")
             for name, probe in probes.items()
             if not probe.ok and probe.fault not in _BUSY
         }
+
+
+def _lacking(missing: Sequence[MissingKey]) -> CommandError:
+    """All at once: whoever exports one and tries again would only meet the next."""
+    users: dict[str, list[str]] = {}
+    for one in missing:
+        users.setdefault(one.variable, []).append(one.name)
+    if len(missing) == 1:
+        (lacking,) = missing
+        remedy = f"export {lacking.variable}, or leave {lacking.name} out, or use --no-check if the workers have it"
+        return CommandError(f"{lacking.variable} is not set", lacking.name, remedy)
+    said = ", ".join(f"{variable} ({', '.join(names)})" for variable, names in users.items())
+    verb, them = ("is", "it") if len(users) == 1 else ("are", "them")
+    remedy = f"export {them}, or leave out what needs {them}, or use --no-check if the workers have {them}"
+    return CommandError(f"{said} {verb} not set", "keys", remedy)
 
 
 def _warnings(plan: Plan, problems: Mapping[str, str]) -> Iterator[str]:

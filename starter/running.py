@@ -67,7 +67,8 @@ async def serve(parts: Parts, say: Callable[[str], None]) -> None:
 def detach(home: Path, arguments: list[str]) -> Endpoints:
     """Start `citeloop up` in the background; returns when everything answers."""
     if (holder := lock.holder(home)) is not None:
-        raise Conflict(f"{home} is already run by process {holder}", "home", "use it as it is, or `citeloop down`")
+        remedy = "use it as it is; a changed channels.toml or key takes effect after `citeloop down` and `citeloop up`"
+        raise Conflict(f"{home} is already run by process {holder}", "home", remedy)
     (home / "run").mkdir(parents=True, exist_ok=True)
     log = home / "run" / "up.log"
     with log.open("wb") as output:

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from citeloop.channels.outside import Outside
 from citeloop.channels.ports import SiteReport
 from citeloop.channels.site_entries import SiteError, check_secret, checked, origin_of, registered
-from citeloop.models.channel import Catalog
+from citeloop.models.channel import Catalog, SiteSpec
 from citeloop.models.record import Record
 from citeloop.models.site import SiteEntry, SiteState, SiteView
 from citeloop.sealing import Seal, SealError
@@ -56,6 +56,10 @@ class SiteCommands:
     ) -> list[SiteView]:
         async with self._database.tenant(self._tenant.id) as scope:
             return await sites.page(scope, after=after or "", limit=limit, kind=kind, label=label)
+
+    def filed(self, kind: str | None = None) -> tuple[SiteSpec, ...]:
+        """The operator's sites in channels.toml, which every tenant may name beside its own."""
+        return tuple(site for site in self._catalog.sites if kind in {None, site.kind})
 
     async def show(self, name: str) -> SiteView:
         """Missing."""

@@ -22,12 +22,17 @@ class Utilisation(Record):
     """How long work was waiting."""
     calls: int
     """Made in that time."""
+    intervals: int
+    """Between those calls: n calls in one stretch of waiting span n - 1."""
+    spanned: float
+    """Seconds those intervals could have filled: all, but for up to one interval at each end of a stretch, which
+    even a channel at its limit leaves between the stretch's edge and its first or last call."""
 
     @property
     def share(self) -> float | None:
-        """None when nothing ever waited."""
-        allowed = self.limit * self.seconds
-        return self.calls / allowed if allowed else None
+        """1.0 at the limit; None when nothing waited for long enough to tell."""
+        allowed = self.limit * self.spanned
+        return self.intervals / allowed if allowed else None
 
 
 class Gauge:
@@ -59,13 +64,30 @@ class Gauge:
     def read(self, calls: Mapping[str, Sequence[float]]) -> tuple[Utilisation, ...]:
         """`calls`: per channel when each call arrived at the provider, in seconds since the epoch."""
         return tuple(
-            Utilisation(
-                channel=channel.name,
-                limit=float(channel.rate or 0),
-                seconds=sum(end - begin for begin, end in self.busy[channel.name]),
-                calls=sum(
-                    begin <= at < end for at in calls.get(channel.name, ()) for begin, end in self.busy[channel.name]
-                ),
-            )
+            _used(channel.name, float(channel.rate or 0), self.busy[channel.name], calls.get(channel.name, ()))
             for channel in self._channels
         )
+
+
+def _used(channel: str, limit: float, busy: Sequence[tuple[float, float]], calls: Sequence[float]) -> Utilisation:
+    made = intervals = 0
+    seconds = spanned = 0.0
+    for begin, end in _stretches(busy):
+        within = sorted(at for at in calls if begin <= at < end)
+        edges = (within[0] - begin, end - within[-1]) if within else (end - begin,)
+        made += len(within)
+        intervals += max(0, len(within) - 1)
+        seconds += end - begin
+        spanned += max(0.0, end - begin - sum(min(edge, 1 / limit) for edge in edges))
+    return Utilisation(channel=channel, limit=limit, seconds=seconds, calls=made, intervals=intervals, spanned=spanned)
+
+
+def _stretches(busy: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Looks that follow each other are one stretch."""
+    joined: list[tuple[float, float]] = []
+    for begin, end in busy:
+        if joined and joined[-1][1] == begin:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((begin, end))
+    return joined

@@ -15,11 +15,14 @@ from citeloop.store.database import Database
 from citeloop.store.errors import NotFound
 from citeloop.store.repositories import articles
 from citeloop.store.repositories.articles import ArticleView
+from starter import waiting
 
 Look = Callable[[], Awaitable[Sequence[ArticleView]]]
 
 _EVERY = 0.5
 _PAGE = 500
+_ID_WIDTH = 8
+_WHOLE_ID = 26
 _MARK = {
     State.RUNNING: "[yellow]●[/]",
     State.SUBMITTED: "[dim]○[/]",
@@ -41,7 +44,7 @@ async def follow(
     """Until all have ended. `settled`: parked counts as an end, since nobody is there to mend it."""
 
     async def look() -> Sequence[ArticleView]:
-        return await views(database, tenant_id, ref)
+        return await waiting.explained(database, await views(database, tenant_id, ref))
 
     return await watch(look, console, settled=settled)
 
@@ -80,12 +83,23 @@ def stage_table(rows: Sequence[ArticleView], *, limit: int | None = None) -> Tab
     made.add_column("reason")
     shown = sorted(rows, key=_urgency)[:limit] if limit is not None and len(rows) > limit else rows
     for row in shown:
-        # The one column that may shrink: a long reason takes no room from the stages.
-        told = row.hold or row.reason or (f"engines cannot read {row.warnings[0]}" if row.warnings else "")
-        reason = Text(told, no_wrap=True, overflow="ellipsis")
-        made.add_row(escape(row.keyword), *_marks(row), row.state, row.channel, reason)
+        made.add_row(escape(row.keyword), *_marks(row), row.state, row.channel, _reason(row))
     if len(shown) < len(rows):
         made.caption = f"and {len(rows) - len(shown)} more"
+    return made
+
+
+def id_table(rows: Sequence[ArticleView]) -> Table:
+    """One stage column, which leaves room for what every command takes for an article: its id's beginning."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    made.add_column("id", no_wrap=True)
+    made.add_column("article", overflow="ellipsis", no_wrap=True, max_width=30)
+    for column in ("stage", "state", "channel"):
+        made.add_column(column, no_wrap=True, min_width=7)
+    made.add_column("reason")
+    width = _distinct([row.id for row in rows])
+    for row in rows:
+        made.add_row(row.id[:width], escape(row.keyword), row.stage, row.state, row.channel, _reason(row))
     return made
 
 
@@ -105,7 +119,7 @@ async def _live(look: Look, console: Console, *, settled: bool) -> Sequence[Arti
         while True:
             rows = await look()
             made = stage_table(rows, limit=max(5, console.height - 6))
-            made.title = summary(rows)
+            made.title = "\n".join([summary(rows), *map(escape, waiting.told(rows))])
             live.update(made)
             if rows and all(over(row, settled=settled) for row in rows):
                 return rows
@@ -113,18 +127,30 @@ async def _live(look: Look, console: Console, *, settled: bool) -> Sequence[Arti
 
 
 async def _lines(look: Look, console: Console, *, settled: bool) -> Sequence[ArticleView]:
-    seen: dict[str, tuple[Stage, State]] = {}
+    seen: dict[str, tuple[Stage, State, str]] = {}
     while True:
         rows = await look()
         for row in rows:
-            if seen.get(row.id) != (row.stage, row.state):
-                seen[row.id] = (row.stage, row.state)
+            stands = (row.stage, row.state, row.reason)
+            if seen.get(row.id) != stands:
+                seen[row.id] = stands
                 detail = f" · {row.reason}" if row.reason else ""
                 via = f" · {row.channel}" if row.channel else ""
                 console.print(f"{row.keyword}: {row.stage} {row.state}{via}{detail}", markup=False, soft_wrap=True)
         if rows and all(over(row, settled=settled) for row in rows):
             return rows
         await asyncio.sleep(_EVERY)
+
+
+def _reason(row: ArticleView) -> Text:
+    """The one column that may shrink: a long reason takes no room from the stages."""
+    told = row.hold or row.reason or (f"engines cannot read {row.warnings[0]}" if row.warnings else "")
+    return Text(told, no_wrap=True, overflow="ellipsis")
+
+
+def _distinct(ids: Sequence[str]) -> int:
+    """How many first letters tell them apart."""
+    return next((n for n in range(_ID_WIDTH, _WHOLE_ID) if len({one[:n] for one in ids}) == len(ids)), _WHOLE_ID)
 
 
 def _marks(row: ArticleView) -> list[str]:

@@ -38,6 +38,7 @@ _MOST_PUBLISHERS = 1000
 """Of registered sites, kept for what they have learned; the one that was used longest ago is forgotten first."""
 _PROBE = timedelta(seconds=3)
 _SITE_CHECK = timedelta(seconds=20)
+_START_AGAIN = "export it and start again"
 
 
 class ChannelGone(LookupError):  # noqa: N818 - a fact about the catalogue, handled by the next route
@@ -104,17 +105,17 @@ class Outside:
     def writer(self, name: str) -> Writer:
         """Raises ChannelGone, and ChannelError UNAUTHORIZED for a key that is not set (so do the next three)."""
         spec = self._with_role(name, Role.WRITE)
-        key = self._secret(spec.name, spec.key_env)
+        key = self._key(spec)
         return _dialect(writers.DIALECTS, spec)(spec, key, self._wire(spec, key))
 
     def engine(self, name: str) -> Engine:
         spec = self._with_role(name, Role.ANSWER)
-        key = self._secret(spec.name, spec.key_env)
+        key = self._key(spec)
         return _dialect(engines.DIALECTS, spec)(spec, key, self._wire(spec, key))
 
     def illustrator(self, name: str) -> Illustrator:
         spec = self._with_role(name, Role.ILLUSTRATE)
-        key = self._secret(spec.name, spec.key_env)
+        key = self._key(spec)
         fetching = Wire(self._http, spec.name, secrets=(key,), checked=True)
         return _dialect(illustrators.DIALECTS, spec)(spec, key, self._wire(spec, key), fetching)
 
@@ -164,7 +165,7 @@ class Outside:
         spec = self.channel(name)
         policy = CallPolicy(connect=_PROBE, first_byte=_PROBE, between_chunks=_PROBE, total=_PROBE)
         try:
-            key = self._secret(spec.name, spec.key_env)
+            key = self._key(spec)
             call = Call(purchase_id=f"probe/{spec.name}", policy=policy)
             answered = await self._wire(spec, key).exchange(
                 probing.probe_request(spec, key), call, probing.decode_probe
@@ -224,20 +225,39 @@ class Outside:
     def _wire(self, spec: ChannelSpec, key: str) -> Wire:
         return Wire(self._http, spec.name, secrets=(key,), pool=spec.name)
 
-    def _secret(self, name: str, variable: str | None, environ: Mapping[str, str] | None = None) -> str:
-        secret = self._variable(name, variable, environ)
+    def _key(self, spec: ChannelSpec) -> str:
+        # Who lacks it pauses the channel, and no restart ends a pause.
+        remedy = f"export it, start again, then `citeloop channels resume {spec.name}`"
+        return self._secret(spec.name, spec.key_env, remedy=remedy)
+
+    def _secret(
+        self,
+        name: str,
+        variable: str | None,
+        environ: Mapping[str, str] | None = None,
+        *,
+        remedy: str = _START_AGAIN,
+    ) -> str:
+        secret = self._variable(name, variable, environ, remedy=remedy)
         if not secret.isascii() or not secret.isprintable():
             raise ChannelError(
                 Fault.UNAUTHORIZED, f"{name}: {variable} holds characters that no key has; copy it again"
             )
         return secret
 
-    def _variable(self, name: str, variable: str | None, environ: Mapping[str, str] | None = None) -> str:
+    def _variable(
+        self,
+        name: str,
+        variable: str | None,
+        environ: Mapping[str, str] | None = None,
+        *,
+        remedy: str = _START_AGAIN,
+    ) -> str:
         if variable is None:
             return ""
         value = (self._environ if environ is None else environ).get(variable, "").strip()
         if not value:
-            raise ChannelError(Fault.UNAUTHORIZED, f"{name}: {variable} is not set; export it and start again")
+            raise ChannelError(Fault.UNAUTHORIZED, f"{name}: {variable} is not set; {remedy}")
         return value
 
 

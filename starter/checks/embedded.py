@@ -32,7 +32,22 @@ async def stack(home: Path) -> list[Finding]:
     dead = [name for name, pid in known.pids.items() if not command_line(pid)]
     if dead:
         return [fail("stack", f"{name} keeps dying; its last words stand in {_log(home, name)}") for name in dead]
-    return [ok("stack", f"process {holder} keeps {listed(known.pids)} alive"), *await _api(known)]
+    stack_ = ok("stack", f"process {holder} keeps {listed(known.pids)} alive")
+    return [stack_, *_unread(home, Path(known.channels)), *await _api(known)]
+
+
+def _unread(home: Path, channels: Path) -> list[Finding]:
+    """Worker and API read channels.toml when they start, and the pid file of each is as old as its process."""
+    pid_files = (home / "run" / "worker.pid", home / "run" / "api.pid")
+    try:
+        changed = channels.stat().st_mtime
+    except OSError:
+        return []
+    before = [file.stem for file in pid_files if file.exists() and file.stat().st_mtime < changed]
+    if not before:
+        return []
+    said = f"{channels} was changed after {' and '.join(before)} had read it"
+    return [warn("stack", f"{said}; `citeloop down` and `citeloop up` let it take effect")]
 
 
 async def _api(known: Endpoints) -> list[Finding]:

@@ -69,7 +69,9 @@ def _standing_still(rows: Iterable[ChannelRow]) -> list[Finding]:
         if row.vanished:
             continue
         if row.paused:
-            findings.append(warn("channels", f"{row.name} is {row.why}; `citeloop channels resume {row.name}`"))
+            remedy = f"`citeloop channels resume {row.name}`"
+            told = "" if remedy in row.why else f"; {remedy}"
+            findings.append(warn("channels", f"{row.name} is {row.why}{told}"))
         elif row.operator_rate == 0:
             findings.append(
                 warn("channels", f"{row.name} is stopped by hand; `citeloop channels set {row.name} --rate file`")

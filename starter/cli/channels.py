@@ -30,6 +30,9 @@ channels = typer.Typer(help="The channels, their limits and what waits in their 
 
 Name = Annotated[str, typer.Argument(help="The channel's name in channels.toml.")]
 
+_GONE = "not in channels.toml"
+"""Still listed, as its queue is still served: what waits there is told to move on."""
+
 
 class Checked(Record):
     channel: str
@@ -54,7 +57,10 @@ class Listed(Record):
 
 @channels.callback()
 def list_(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the channels: the limit and whose it is, use, backlog, 429s, spend. `slots` are calls at once per worker."""
+    """List the channels: the limit and whose it is, use, backlog, 429s, spend. `slots` are calls at once per worker.
+
+    Those that are no longer in channels.toml come last: what waits in their queues is told to move on.
+    """
     if context.invoked_subcommand is not None:
         return
     listed = run(_listed(settings_of(context)))
@@ -191,12 +197,12 @@ async def _listed(settings: Settings) -> list[Listed]:
         Listed(
             channel=row,
             limit=None if row.effective_rate is None else float(row.effective_rate),
-            why=row.why,
+            why=_GONE if row.vanished else row.why,
             used=round(row.calls_last_minute / 60, 3),
             spent_today=spent.get(row.name, ()),
             queue=waiting.get(row.name),
         )
-        for row in rows
+        for row in sorted(rows, key=lambda row: row.vanished)
     ]
 
 

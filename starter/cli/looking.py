@@ -14,13 +14,13 @@ from citeloop.settings import Settings
 from citeloop.store.repositories import articles, campaigns
 from citeloop.store.repositories.articles import ArticleView, EventView
 from citeloop.store.repositories.campaigns import CampaignView
-from starter import endpoints
+from starter import endpoints, waiting
 from starter import trace as traces
-from starter.cli.output import console, print_json, say, table
+from starter.cli.output import console, hint, print_json, say, table
 from starter.cli.session import AsJson, Ref, Session, reading, run, settings_of
 from starter.errors import CommandError
-from starter.finding import find_article, find_campaign
-from starter.watching import follow, stage_table, summary
+from starter.finding import find_article, newest_campaign
+from starter.watching import follow, id_table, stage_table, summary
 
 
 class Details(Record):
@@ -35,6 +35,7 @@ def status(
     state: Annotated[State | None, typer.Option(help="Only in this state, such as parked.")] = None,
     stage: Annotated[Stage | None, typer.Option(help="Only at this stage.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
+    show_ids: Annotated[bool, typer.Option("--ids", help="With ids, by which every command takes an article.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show where articles stand.
@@ -48,9 +49,11 @@ def status(
         return
 
     async def work() -> list[ArticleView]:
-        async with reading(settings) as session, session.database.tenant(session.tenant.id) as scope:
-            of = (await find_campaign(scope, campaign)).id if campaign else None
-            return await articles.list_(scope, campaign_id=of, state=state, stage=stage, limit=limit)
+        async with reading(settings) as session:
+            async with session.database.tenant(session.tenant.id) as scope:
+                of = (await newest_campaign(scope, campaign, hint)).id if campaign else None
+                found = await articles.list_(scope, campaign_id=of, state=state, stage=stage, limit=limit)
+            return await waiting.explained(session.database, found)
 
     rows = run(work())
     if as_json:
@@ -61,7 +64,9 @@ def status(
         out = console()
         out.print(summary(rows))
         if rows:
-            out.print(stage_table(rows))
+            out.print(id_table(rows) if show_ids else stage_table(rows))
+        for line in waiting.told(rows):
+            out.print(line, markup=False, soft_wrap=True)
 
 
 def watch(
@@ -88,7 +93,7 @@ def show_campaigns(
     async def work() -> list[CampaignView]:
         async with reading(settings_of(context)) as session, session.database.tenant(session.tenant.id) as scope:
             if ref is not None:
-                return [await find_campaign(scope, ref)]
+                return [await newest_campaign(scope, ref, hint)]
             return await campaigns.list_(scope, after=None, limit=200)
 
     rows = run(work())
@@ -155,7 +160,7 @@ async def _target(session: Session, ref: str | None) -> str:
                 raise CommandError("there is none yet", "campaign", "submit one, or name an article")
             return max(newest, key=lambda campaign: campaign.created_at).id
         try:
-            return (await find_campaign(scope, ref)).id
+            return (await newest_campaign(scope, ref, hint)).id
         except CommandError:
             return (await find_article(scope, ref)).id
 
@@ -171,9 +176,12 @@ async def _tenant(settings: Settings) -> str:
 
 
 async def _details(settings: Settings, ref: str) -> Details:
-    async with reading(settings) as session, session.database.tenant(session.tenant.id) as scope:
-        article = await find_article(scope, ref)
-        return Details(article=article, events=tuple(await articles.events(scope, article.id)))
+    async with reading(settings) as session:
+        async with session.database.tenant(session.tenant.id) as scope:
+            article = await find_article(scope, ref)
+            events = tuple(await articles.events(scope, article.id))
+        (article,) = await waiting.explained(session.database, [article])
+        return Details(article=article, events=events)
 
 
 def _print_details(details: Details) -> None:
@@ -186,6 +194,7 @@ def _print_details(details: Details) -> None:
         "attempts": f"{article.attempts} ({article.faults} faults)",
         "cost": f"{article.cost.micros / 1e6:.4f} {article.cost.currency}",
         "hold": article.hold or "–",
+        **({"reason": article.reason} if article.reason else {}),
         **{f"on {site}": f"{url} ({state})" for site, url, state in article.urls},
         **{f"warning {n + 1}": f"engines cannot read {why}" for n, why in enumerate(article.warnings)},
     }

@@ -4,13 +4,14 @@ import asyncio
 from typing import Annotated
 
 import typer
+from pydantic import JsonValue
 from rich.markup import escape
 
 from citeloop import sealing
 from citeloop.channels.outside import Outside
-from citeloop.models.channel import SiteKind
+from citeloop.models.channel import SiteKind, SiteSpec
 from citeloop.models.record import Record
-from citeloop.models.site import SiteView
+from citeloop.models.site import SiteState, SiteView
 from starter.cli import registering
 from starter.cli.output import console, hint, print_json, say, table
 from starter.cli.registering import Name, tell
@@ -21,6 +22,7 @@ from starter.site_commands import SiteCommands
 Label = Annotated[str | None, typer.Option("--label", "--tag", help="Only those that bear this label.")]
 _MOST_CHECKED = 500
 _CHECKS_AT_ONCE = 10
+_FILE = "channels.toml"
 
 
 class Checked(Record):
@@ -38,23 +40,31 @@ def list_(
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List the registered sites by name, page by page."""
+    """List the registered sites by name, page by page; behind the last, those of channels.toml."""
 
-    async def work() -> list[SiteView]:
+    async def work() -> tuple[list[SiteView], tuple[SiteSpec, ...]]:
         async with registry(settings_of(context)) as commands:
-            return await commands.page(after=after, limit=limit + 1, kind=kind, label=label)
+            page = await commands.page(after=after, limit=limit + 1, kind=kind, label=label)
+            last = len(page) <= limit and label is None  # the file's sites bear no label
+            return page, commands.filed(kind) if last else ()
 
-    found = run(work())
+    found, filed = run(work())
     rows, more = found[:limit], len(found) > limit
     if as_json:
-        items = [row.model_dump(mode="json") for row in rows]
+        items = [{**row.model_dump(mode="json"), "source": "registry"} for row in rows]
+        items += [_filed(site) for site in filed]
         print_json({"items": items, "next": rows[-1].name if more else None})
         return
-    made = table("name", "kind", "address", "user", "rate", "at once", "labels", "state")
+    made = table("name", "kind", "address", "user", "rate", "at once", "labels", "state", "source")
     for row in rows:
         made.add_row(
             row.name, row.kind, escape(row.base_url), escape(row.user), row.rate or "none", str(row.concurrency),
-            ", ".join(row.labels), row.state,
+            ", ".join(row.labels), row.state, "registry",
+        )  # fmt: skip
+    for site in filed:
+        made.add_row(
+            site.name, site.kind, escape(site.base_url or site.folder), f"${site.user_env}" if site.user_env else "",
+            _rate(site) or "none", str(site.concurrency), "", SiteState.ACTIVE, _FILE,
         )  # fmt: skip
     console().print(made)
     if more:
@@ -109,6 +119,18 @@ def check(
 def new_key() -> None:
     """Print a fresh key for CITELOOP_SECRET_KEY; put it before the old one, separated by a comma, to rotate."""
     say(sealing.new_key())
+
+
+def _filed(site: SiteSpec) -> dict[str, JsonValue]:
+    """As a registered site, as far as the file tells; its login stands in a variable."""
+    return {
+        "name": site.name, "kind": site.kind, "base_url": site.base_url, "user_env": site.user_env,
+        "rate": _rate(site), "concurrency": site.concurrency, "labels": [], "state": SiteState.ACTIVE, "source": _FILE,
+    }  # fmt: skip
+
+
+def _rate(site: SiteSpec) -> str | None:
+    return None if site.rate is None else f"{float(site.rate):g}/s"
 
 
 async def _checked(commands: SiteCommands, outside: Outside, names: list[str]) -> list[Checked]:

@@ -130,7 +130,7 @@ async def test_a_probe_of_a_place_that_cannot_be_reached_says_so(open_outside: O
 
 async def test_a_probe_without_a_key_names_the_variable_and_asks_nobody(open_outside: Opener) -> None:
     probe = await open_outside(catalog(), {}).probe("deepseek")
-    assert probe.problem == "deepseek: KEY is not set; export it and start again"
+    assert probe.problem == "deepseek: KEY is not set; export it, start again, then `citeloop channels resume deepseek`"
 
 
 async def test_a_client_that_was_passed_in_is_left_open() -> None:

@@ -171,6 +171,17 @@ async def test_the_connection_test_of_a_publisher_works(sandbox: Sandbox) -> Non
     assert me["capabilities"]["publish_posts"]
 
 
+async def test_what_the_site_lets_a_user_do_is_granted(sandbox: Sandbox) -> None:
+    async with site(sandbox) as client:
+        me = (await client.get("/blog/wp-json/wp/v2/users/me", params={"context": "edit"})).json()
+        placed = (await client.post(POSTS, json=post(slug="brief"))).json()
+        withdrawn = await client.delete(f"{POSTS}/{placed['id']}")
+        made = await client.post("/blog/wp-json/wp/v2/categories", json={"name": "news"})
+    assert (withdrawn.status_code, made.status_code) == (200, 201)
+    assert me["capabilities"]["delete_published_posts"]
+    assert me["capabilities"]["manage_categories"]
+
+
 async def test_an_update_changes_the_page_and_needs_no_second_post(sandbox: Sandbox) -> None:
     async with site(sandbox) as client:
         placed = (await client.post(POSTS, json=post(slug="mend"))).json()

@@ -1,8 +1,15 @@
 """`citeloop channels` as a process: what is shown, and what a person may change."""
 
+import asyncio
+import os
 from typing import Any
 
+import pytest
+
+from citeloop.channels import catalog
 from citeloop.models.plan import ReviewMode, Stage, State
+from citeloop.models.throttling import Cause
+from citeloop.store.repositories import channels
 from tests.installation import Installation
 from tests.starter.cli import Ran, citeloop
 
@@ -58,6 +65,36 @@ async def test_what_cannot_be_set_is_refused_with_the_remedy(installation: Insta
     assert "a whole number from 1 to 1000" in fast.err
     assert "below zero" in negative.err
     assert "choose from" in unknown.err
+
+
+@pytest.mark.timeout(60)
+async def test_an_article_that_waits_for_a_channel_without_a_key_says_so(installation: Installation) -> None:
+    why = "qwen: QWEN_KEY is not set; export it, start again, then `citeloop channels resume qwen`"
+    async with installation.database.operator() as operator:
+        await channels.pause(operator, "qwen", why, Cause.UNAUTHORIZED)
+    article = await installation.submit(
+        "an article without a key", mode=ReviewMode.AUTO, stages=(Stage.GENERATE,), writers=("qwen",)
+    )
+    while (await installation.article(article)).channel != "qwen":
+        await asyncio.sleep(0.2)
+    listed = await citeloop("status", home=installation.home)
+    single = await citeloop("status", article, "--json", home=installation.home)
+    await citeloop("cancel", article, "--reason", "seen", home=installation.home)
+    await ran(installation, "resume", "qwen")
+    said = f"qwen is paused: {why.removeprefix('qwen: ')}"
+    assert listed.out.splitlines()[-1] == said
+    assert single.json["article"]["reason"] == said
+
+
+async def test_a_channel_that_is_not_in_the_file_any_more_is_marked_and_comes_last(installation: Installation) -> None:
+    known = catalog.load(installation.stack.parts.channels, {**os.environ, **installation.stack.child_env()})
+    extra = known.channels[0].model_copy(update={"name": "a-former-one"})
+    async with installation.database.operator() as operator:
+        await channels.sync(operator, known.model_copy(update={"channels": (*known.channels, extra)}))
+        await channels.sync(operator, known)
+    listed = (await ran(installation, "--json")).json
+    assert (listed[-1]["channel"]["name"], listed[-1]["why"]) == ("a-former-one", "not in channels.toml")
+    assert "not in channels.toml" not in [one["why"] for one in listed[:-1]]
 
 
 async def test_a_paused_channel_says_who_paused_it_and_is_resumed(installation: Installation) -> None:

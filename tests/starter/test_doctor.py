@@ -169,6 +169,34 @@ async def test_a_part_of_the_stack_that_keeps_dying_is_named_with_its_log(tmp_pa
     assert starting[0].message.startswith(f"process {os.getpid()} is still starting it; ")
 
 
+async def test_a_channels_file_changed_after_the_worker_started_is_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "channels.toml"
+    known = Endpoints(
+        supervisor=os.getpid(),
+        ready=True,
+        temporal=NOBODY,
+        namespace="default",
+        database_url_file="",
+        channels=str(file),
+        pids={"worker": os.getpid()},
+    )
+    (tmp_path / "run").mkdir()
+    lock = HomeLock(tmp_path)
+    lock.acquire()
+    endpoints.write(tmp_path, known)
+    file.touch()
+    started = tmp_path / "run" / "worker.pid"
+    started.touch()
+    os.utime(started, (file.stat().st_atime, file.stat().st_mtime + 5))
+    unchanged = await embedded.stack(tmp_path)
+    os.utime(file, (file.stat().st_atime, file.stat().st_mtime + 10))
+    changed = await embedded.stack(tmp_path)
+    lock.release()
+    assert _troubles(unchanged) == []
+    said = f"{file} was changed after worker had read it; `citeloop down` and `citeloop up` let it take effect"
+    assert _troubles(changed) == [("stack", said)]
+
+
 @pytest.mark.parametrize(("seconds", "said"), [(-5, "5 s behind"), (5, "5 s ahead of")])
 def test_a_clock_that_is_off_is_a_warning(seconds: int, said: str) -> None:
     now = datetime.now(UTC)

@@ -87,10 +87,12 @@ async def test_unpublishing_from_the_cli_takes_every_page_away_and_twice_is_once
 ) -> None:
     first = await cli(stack, "unpublish", done.id, "--reason", "wrong product")
     assert {page["state"] for page in first.json["pages"]} == {"done"}
+    assert first.json["message"] == "done"
     assert [page.status_code for page in await shown(done)] == [404, 404]
     assert {state for *_, state in (await commands.article(done.id)).urls} == {PublicationState.WITHDRAWN}
     again = await cli(stack, "unpublish", done.id)
     assert {page["state"] for page in again.json["pages"]} == {"done"}
+    assert again.json["message"] == "it had been withdrawn already; nothing was left to do"
 
 
 async def test_an_article_whose_last_page_is_withdrawn_is_measured_no_longer(

@@ -1,5 +1,6 @@
 """A submission is refused before anything is written when a key is missing or wrong."""
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -45,7 +46,7 @@ async def test_good_keys_pass_without_a_word(environ: dict[str, str]) -> None:
 
 
 async def test_a_wrong_key_names_channel_and_variable(environ: dict[str, str]) -> None:
-    with pytest.raises(CommandError, match=r"channel deepseek: .*refuses the key.*check SANDBOX_KEY"):
+    with pytest.raises(CommandError, match=r"channel deepseek: .*refuses the key.*check SANDBOX_KEY; so it is with "):
         await check({**environ, "SANDBOX_KEY": "wrong"})
 
 
@@ -56,6 +57,18 @@ async def test_a_missing_key_names_the_variable_and_the_remedy(environ: dict[str
     assert str(refused.value) == (
         "blog: SANDBOX_BLOG_PASSWORD is not set; export SANDBOX_BLOG_PASSWORD, or leave blog out, "
         "or use --no-check if the workers have it"
+    )
+
+
+async def test_all_missing_keys_are_named_at_once(environ: dict[str, str]) -> None:
+    with pytest.raises(CommandError) as refused:
+        await check({"CITELOOP_SANDBOX_URL": environ["CITELOOP_SANDBOX_URL"]})
+    told = str(refused.value)
+    assert told.startswith("keys: ")
+    assert "SANDBOX_BLOG_USER (blog), SANDBOX_BLOG_PASSWORD (blog)" in told
+    assert re.search(r"SANDBOX_KEY \([a-z, ]*deepseek[a-z, ]*\)", told)
+    assert told.endswith(
+        "are not set; export them, or leave out what needs them, or use --no-check if the workers have them"
     )
 
 

@@ -75,17 +75,36 @@ def test_what_the_demo_must_not_do_is_named(rows: list[ArticleView], ledger: dic
     assert found.startswith(problem)
 
 
-async def test_only_calls_made_while_work_waited_count_as_use(client: Client) -> None:
+def gauge_of(client: Client, *busy: tuple[float, float], rate: int = 2) -> Gauge:
     channel = ChannelSpec(
         name="c",
         roles=frozenset({Role.WRITE}),
         dialect="openai_chat",
         base_url="http://x",
         model="m",
-        rate=Fraction(2),
+        rate=Fraction(rate),
     )
     gauge = Gauge(client, [channel])
-    gauge.busy["c"] = [(10.0, 11.0), (11.0, 12.0)]
-    (use,) = gauge.read({"c": (9.9, 10.0, 10.5, 11.0, 12.0)})
-    assert (use.calls, use.seconds, use.share) == (3, 2.0, 0.75)
-    assert Gauge(client, [channel]).read({})[0].share is None
+    gauge.busy["c"] = list(busy)
+    return gauge
+
+
+async def test_only_calls_made_while_work_waited_count_as_use(client: Client) -> None:
+    (use,) = gauge_of(client, (10.0, 11.0), (11.0, 13.0)).read({"c": (9.9, 10.0, 10.5, 11.5, 12.5, 13.0)})
+    assert (use.calls, use.seconds, use.share) == (4, 3.0, 3 / 5)
+    assert gauge_of(client).read({})[0].share is None
+
+
+@pytest.mark.parametrize("first", [10.0, 10.1, 10.25, 10.499])
+async def test_a_channel_that_runs_at_its_limit_is_used_to_100_percent(client: Client, first: float) -> None:
+    calls = [first + n / 2 for n in range(-3, 30)]
+    (use,) = gauge_of(client, (10.0, 12.0), (12.0, 13.0), (15.0, 18.3)).read({"c": calls})
+    assert use.share == pytest.approx(1.0)
+
+
+async def test_a_channel_that_stalls_while_work_waits_is_not_used_well(client: Client) -> None:
+    early = [10 + n / 2 for n in range(10)]
+    (stalled,) = gauge_of(client, (10.0, 20.0)).read({"c": early})
+    (silent,) = gauge_of(client, (10.0, 20.0)).read({})
+    assert stalled.share == pytest.approx(9 / 19)
+    assert silent.share == 0

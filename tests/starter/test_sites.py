@@ -32,8 +32,14 @@ async def test_a_site_is_added_listed_changed_checked_and_removed(installation: 
     assert wrong.code == 0, wrong.err
     page = await citeloop("sites", "list", "--tag", "own", "--limit", "1", "--json", home=home)
     assert ([site["name"] for site in page.json["items"]], page.json["next"]) == (["cli-blog"], "cli-blog")
+    every = await citeloop("sites", "list", "--json", home=home)
+    sources = {site["name"]: site["source"] for site in every.json["items"]}
+    assert {"cli-blog": "registry", "blog": "channels.toml", "hook": "channels.toml"}.items() <= sources.items()
+    shown = await citeloop("sites", "list", "--kind", "webhook", home=home)
+    assert [line.split()[0] for line in shown.out.splitlines()] == ["name", "hook"]
     good = await citeloop("sites", "check", "cli-blog", home=home)
     assert (good.code, good.out.splitlines()[0]) == (0, "ok  cli-blog")
+    assert "may not" not in good.out
     both = await citeloop("sites", "check", "--label", "own", "--json", home=home)
     assert both.code == 1
     assert [(site["site"], site["ok"]) for site in both.json] == [("cli-blog", True), ("cli-wrong", False)]

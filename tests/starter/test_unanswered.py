@@ -16,19 +16,25 @@ from starter.commands import Commands
 from starter.connecting import tenant_of
 from starter.errors import CommandError, Conflict
 from starter.stack import Stack
+from tests.starter.cli import citeloop
 from tests.starter.conftest import parts
 from workflows.client import connect
 
 
 @pytest.fixture(scope="module")
-async def commands(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Commands]:
-    async with Stack(parts(tmp_path_factory.mktemp("idle"), worker=False, api=False)) as stack:
-        database = Database(stack.database_url, pool_size=2)
-        known = catalog.load(stack.parts.channels, stack.child_env())
-        client = await connect(stack.temporal_address)
-        tenant = await tenant_of(database, "default")
-        yield Commands(client, database, known, tenant, patience=timedelta(seconds=1))
-        await database.close()
+async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
+    async with Stack(parts(tmp_path_factory.mktemp("idle"), worker=False, api=False)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+async def commands(stack: Stack) -> AsyncIterator[Commands]:
+    database = Database(stack.database_url, pool_size=2)
+    known = catalog.load(stack.parts.channels, stack.child_env())
+    client = await connect(stack.temporal_address)
+    tenant = await tenant_of(database, "default")
+    yield Commands(client, database, known, tenant, patience=timedelta(seconds=1))
+    await database.close()
 
 
 def request(*keywords: str) -> CampaignRequest:
@@ -58,6 +64,31 @@ async def test_a_campaign_is_found_by_name_prefix_and_id(commands: Commands) -> 
     assert done.campaign_id is not None
     found = [(await commands.campaign(ref)).id for ref in ("findable", done.campaign_id[:10], done.campaign_id)]
     assert found == [done.campaign_id] * 3
+
+
+async def test_a_word_to_one_of_several_campaigns_of_a_name_is_refused_with_their_ids(commands: Commands) -> None:
+    brand = files.read_brand(simulated.BRAND)
+    made = [
+        (await commands.submit_campaign(brand, request("twin", extra))).campaign_id
+        for extra in ("one more", "two more")
+    ]
+    with pytest.raises(CommandError) as refused:
+        await commands.pause_campaign("twin")
+    assert str(refused.value).startswith("campaign: 'twin' means 2 campaigns: ")
+    assert str(refused.value).endswith("; name one by its id")
+    assert all(str(one) in str(refused.value) for one in made)
+    assert [(await commands.pause_campaign(str(one))).id for one in made] == made
+
+
+async def test_who_only_looks_gets_the_newest_of_a_name_and_is_told(commands: Commands, stack: Stack) -> None:
+    brand = files.read_brand(simulated.BRAND)
+    for extra in ("seen one", "seen two"):
+        newest = (await commands.submit_campaign(brand, request("pair", extra))).campaign_id
+    ran = await citeloop("status", "--campaign", "pair", "--ids", "--json", home=stack.home)
+    assert (ran.code, ran.err) == (0, f"newest of 2 named pair; id {newest}\n")
+    assert {article["campaign_id"] for article in ran.json} == {newest}
+    by_id = await citeloop("campaigns", str(newest), "--json", home=stack.home)
+    assert (by_id.code, by_id.err, by_id.json[0]["id"]) == (0, "", newest)
 
 
 async def test_an_article_without_a_draft_takes_no_decision(commands: Commands) -> None:

@@ -11,7 +11,8 @@ from citeloop.models.plan import Kind, Stage, State
 from citeloop.models.work import PublicationState
 from citeloop.store.repositories.articles import ArticleView
 from starter.report import article_table
-from starter.watching import stage_table
+from starter.waiting import told, with_pauses
+from starter.watching import id_table, stage_table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -46,8 +47,8 @@ def _parked(reason: str, page: str = "") -> ArticleView:
     )
 
 
-def _shown(table: Table) -> list[str]:
-    console = Console(width=150, file=io.StringIO())
+def _shown(table: Table, width: int = 150) -> list[str]:
+    console = Console(width=width, file=io.StringIO())
     console.print(table)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().rstrip().splitlines()
@@ -77,3 +78,23 @@ def test_a_long_address_takes_no_room_from_the_figures() -> None:
     ]
     assert row.split()[-6:] == ["–", "–", "–", "0.00", "CNY", "0"]
     assert "https://blog.example/long-" in row
+
+
+def test_ids_are_shown_as_far_as_tells_them_apart_with_room_for_the_reason_at_80_columns() -> None:
+    rows = [_parked("no money").model_copy(update={"id": f"7AZ58F6RR{n}89EWKP50CE9K8K0"}) for n in (3, 4)]
+    header, first, second = _shown(id_table(rows), width=80)
+    assert header.split() == ["id", "article", "stage", "state", "channel", "reason"]
+    assert [line.split()[0] for line in (first, second)] == ["7AZ58F6RR3", "7AZ58F6RR4"]
+    _, alone = _shown(id_table(rows[:1]), width=80)
+    assert alone.split()[0] == "7AZ58F6R"
+    assert alone.endswith("no money")
+
+
+def test_an_article_at_a_paused_channel_says_so_once_in_full() -> None:
+    running = _parked("").model_copy(update={"state": State.RUNNING})
+    held = running.model_copy(update={"hold": "later"})
+    rows = with_pauses([running, running, held, _parked("")], {"qwen": "qwen: KEY is not set; export it"})
+    said = "qwen is paused: KEY is not set; export it"
+    assert [row.reason for row in rows] == [said, said, "", ""]
+    assert told(rows) == [said]
+    assert with_pauses([running], {"deepseek": "no money"}) == [running]
