@@ -33,14 +33,19 @@ SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
 }
 
 # One partition per queue and fairness make priority and fairness exact; without the timer shift every
-# timer and retry below a second takes a whole one. A development server reads the list of search attributes
-# from its file up to fifty times an article; ours changes once, before it is used.
+# timer and retry below a second takes a whole one.
 _DYNAMIC_CONFIG = (
     "matching.enableFairness=true",
     "matching.numTaskqueueReadPartitions=1",
     "matching.numTaskqueueWritePartitions=1",
     'history.timerProcessorMaxTimeShift="10ms"',
+)
+
+# A development server reads the list of search attributes from its file up to fifty times an article. Ours
+# changes once, before it is used, and is known a second later.
+_DEVELOPMENT = (
     "system.forceSearchAttributesCacheRefreshOnRead=false",
+    'system.namespaceCacheRefreshInterval="1s"',
 )
 
 _RUNTIME = {"GODEBUG": "adaptivestackstart=1"}
@@ -90,7 +95,7 @@ class EmbeddedTemporal:
             server, ui, http, metrics = ports.keep(self._ports_file, *names)
         self.address = f"{ports.LOOPBACK}:{server}"
         self.ui_url = f"http://{ports.LOOPBACK}:{ui}"
-        dynamic = (part for value in _DYNAMIC_CONFIG for part in ("--dynamic-config-value", value))
+        dynamic = (part for value in (*_DYNAMIC_CONFIG, *_DEVELOPMENT) for part in ("--dynamic-config-value", value))
         argv = (
             *(str(self._binary or temporal_binary()), "server", "start-dev", "--ip", ports.LOOPBACK),
             *("--port", str(server), "--ui-port", str(ui)),
