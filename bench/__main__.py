@@ -25,13 +25,14 @@ from bench.scenarios.generate import generate
 from bench.scenarios.kill import kill
 from bench.scenarios.live import live
 from bench.scenarios.running import Run
-from bench.scenarios.six import six
+from bench.scenarios.six import half, six
 from bench.scenarios.unlimited import unlimited
 from starter.simulated import ROOT
 
 SCENARIOS: Mapping[str, Callable[[Run], Awaitable[Json]]] = {
     "generate": generate,
     "six": six,
+    "half": half,
     "unlimited": unlimited,
     "kill": kill,
     "live": live,
@@ -62,7 +63,7 @@ async def bench(
         found[name] = referee.medians(taken)
         figures.show(console, name, found[name])
         write(name, {"runs": runs, "quick": quick, "medians": found[name], "each": taken})
-    if plotted := [name for name in ("generate", "six") if name in found]:
+    if plotted := [name for name in figures.PLOTTED if name in found]:
         (RESULTS / "bench.svg").write_text(figures.plot({name: found[name] for name in plotted}))
         console.print(f"plot: {RESULTS / 'bench.svg'}", highlight=False)
     return {
