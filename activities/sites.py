@@ -1,13 +1,12 @@
 """Sites as an activity meets them: found in channels.toml or the registry, and visited in turn."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
-
-from temporalio import activity
 
 from activities.till import NO_DELAY_GIVEN
 from citeloop.channels.errors import ChannelError, Fault
@@ -23,9 +22,8 @@ log = logging.getLogger(__name__)
 PAUSED = timedelta(minutes=2)
 PAUSED_LONGEST = timedelta(hours=1)
 """How soon a paused site is looked at again, and how late at most: each look adds to the article's history."""
-_LONGEST_CALL = timedelta(minutes=10)
-_MARGIN = timedelta(seconds=20)
-"""A visit ends by itself this long after its activity must have ended: only a dead worker's ever does."""
+LEASE = timedelta(seconds=15)
+"""A visit is renewed in thirds of it, so that only a dead worker's ends by itself, and soon."""
 
 
 async def world_at(scope: Scope, outside: Outside, name: str) -> Outside:
@@ -53,19 +51,56 @@ async def visit(database: Database, tenant_id: str, outside: Outside, name: str)
     if spec.rate == 0:
         yield _paused(registered, f"site {name}: its rate is set to 0")
         return
-    owner, holder = (tenant_id if registered is not None else ""), uuid4().hex
-    lasting = (activity.info().start_to_close_timeout or _LONGEST_CALL) + _MARGIN
+    lane = Lane(database, tenant_id, tenant_id if registered is not None else "", name)
     async with database.tenant(tenant_id) as scope:
-        turn = await lanes.take(scope, owner, name, holder, rate=spec.rate, most=spec.concurrency, lasting=lasting)
+        turn = await lanes.take(scope, *lane.place, rate=spec.rate, most=spec.concurrency, lasting=LEASE)
     if not turn.granted:
         yield Waiting(until=datetime.now(UTC) + turn.wait, reason=f"site {name} is busy")
         return
-    begun = datetime.now(UTC) + turn.wait
-    try:
+    async with lane.kept(turn.wait):
         await asyncio.sleep(turn.wait.total_seconds())
         yield None
-    finally:
-        await asyncio.shield(_left(database, tenant_id, owner, name, holder, begun))
+
+
+class Lane:
+    """One visit's place in its site's lane. owner: the tenant, or "" for a site of channels.toml."""
+
+    def __init__(self, database: Database, tenant_id: str, owner: str, site: str) -> None:
+        self._database = database
+        self._tenant_id = tenant_id
+        self.place = (owner, site, uuid4().hex)
+
+    @asynccontextmanager
+    async def kept(self, wait: timedelta) -> AsyncIterator[None]:
+        """Renewed until the block ends, then given back. wait: until the visit begins."""
+        begun, over = datetime.now(UTC) + wait, asyncio.Event()
+        renewing = asyncio.create_task(self._renew(over))
+        try:
+            yield
+        finally:
+            over.set()
+            await asyncio.shield(self._leave(renewing, begun))
+
+    async def _renew(self, over: asyncio.Event) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LEASE.total_seconds() / 3):
+                    await over.wait()
+            if over.is_set():
+                return
+            await self._tell(lambda scope: lanes.renew(scope, *self.place, lasting=LEASE))
+
+    async def _leave(self, renewing: asyncio.Task[None], begun: datetime) -> None:
+        await renewing  # or it would take the place again
+        held = max(datetime.now(UTC) - begun, timedelta())
+        await self._tell(lambda scope: lanes.leave(scope, *self.place, held=held))
+
+    async def _tell(self, word: Callable[[Scope], Awaitable[None]]) -> None:
+        try:
+            async with self._database.tenant(self._tenant_id) as scope:
+                await word(scope)
+        except StoreUnavailable as error:
+            log.warning("the visit to %s ends by itself: %s", self.place[1], error)
 
 
 async def left_alone(database: Database, tenant_id: str, outside: Outside, name: str, error: ChannelError) -> None:
@@ -81,12 +116,3 @@ def _paused(site: RegisteredSite | None, reason: str) -> Waiting:
     now = datetime.now(UTC)
     since = now - site.updated_at if site is not None else PAUSED_LONGEST
     return Waiting(until=now + min(max(PAUSED, since / 2), PAUSED_LONGEST), reason=reason)
-
-
-async def _left(database: Database, tenant_id: str, owner: str, name: str, holder: str, begun: datetime) -> None:
-    held = max(datetime.now(UTC) - begun, timedelta())
-    try:
-        async with database.tenant(tenant_id) as scope:
-            await lanes.leave(scope, owner, name, holder, held=held)
-    except StoreUnavailable as error:
-        log.warning("the visit to %s ends by itself: %s", name, error)

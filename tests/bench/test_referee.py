@@ -116,6 +116,11 @@ def test_medians_go_into_dictionaries_and_never_hide_a_failure() -> None:
     assert referee.medians(runs) == {"s": {"wall": 2.0}, "met": False}
 
 
+def test_what_must_not_happen_even_once_is_told_by_the_worst_run() -> None:
+    runs = [{"one": {"lost": lost, "wall": wall}} for lost, wall in ((0, 1.0), (1, 3.0), (0, 2.0))]
+    assert referee.medians(runs) == {"one": {"lost": 1, "wall": 2.0}}
+
+
 def test_medians_of_a_figure_that_one_run_lacks_are_of_the_others() -> None:
     assert referee.medians([{"back": None}, {"back": 2.0}]) == {"back": 2.0}
     assert referee.medians([{"back": None}]) == {"back": None}

@@ -164,6 +164,18 @@ async def test_a_dead_workers_visit_ends_by_itself(database: Database, tenant: T
     assert not (await take(database, tenant, "third", most=1)).granted, "a late leave ends no other's visit"
 
 
+async def test_a_visit_lasts_as_long_as_it_is_renewed(database: Database, tenant: TenantRow) -> None:
+    short = timedelta(seconds=0.4)
+    assert (await take(database, tenant, "long", most=1, lasting=short)).granted
+    for _ in range(3):
+        await asyncio.sleep(0.3)
+        async with database.tenant(tenant.id) as scope:
+            await lanes.renew(scope, tenant.id, "blog", "long", lasting=short)
+    assert not (await take(database, tenant, "early", most=1)).granted
+    await leave(database, tenant, "long")
+    assert (await take(database, tenant, "late", most=1)).granted
+
+
 async def test_a_thousand_who_wait_come_back_one_after_the_other(database: Database, tenant: TenantRow) -> None:
     for n in range(4):
         await take(database, tenant, f"h{n}", most=4)

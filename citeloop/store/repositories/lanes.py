@@ -15,6 +15,11 @@ SELECT granted, wait_us FROM citeloop_site_turn(CAST(:owner AS varchar), CAST(:s
   CAST(:holder AS varchar), CAST(:most AS integer), CAST(:spacing AS bigint), CAST(:lasting AS bigint),
   CAST(:ahead AS bigint))
 """)
+_RENEW = text("""
+UPDATE site_lanes SET leases = leases || jsonb_build_object(CAST(:holder AS text),
+  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + CAST(:lasting AS bigint))
+WHERE tenant_id = :owner AND site = :site
+""")
 _LEAVE = text("""
 UPDATE site_lanes SET leases = leases - CAST(:holder AS text), held_us = (3 * held_us + CAST(:held AS bigint)) / 4
 WHERE tenant_id = :owner AND site = :site AND leases ? CAST(:holder AS text)
@@ -36,7 +41,8 @@ class Turn(Record):
 async def take(
     scope: Scope, owner: str, site: str, holder: str, *, rate: Fraction | None, most: int, lasting: timedelta
 ) -> Turn:
-    """owner: the tenant, or "" for a site of channels.toml. The visit ends by itself after `lasting`.
+    """owner: the tenant, or "" for a site of channels.toml. The visit ends by itself after `lasting`,
+    unless it is renewed.
 
     The lane's row stays locked until the transaction ends: take the turn in a transaction of its own.
     """
@@ -51,6 +57,11 @@ async def take(
     }
     row = (await scope.sql.execute(_TURN, values)).one()
     return Turn(granted=row.granted, wait=timedelta(microseconds=max(0, row.wait_us)))
+
+
+async def renew(scope: Scope, owner: str, site: str, holder: str, *, lasting: timedelta) -> None:
+    """The visit lasts `lasting` from now on, even if it had run out."""
+    await scope.sql.execute(_RENEW, {"owner": owner, "site": site, "holder": holder, "lasting": lasting // _MICRO})
 
 
 async def leave(scope: Scope, owner: str, site: str, holder: str, *, held: timedelta) -> None:
