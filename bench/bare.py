@@ -4,6 +4,7 @@ python -m bench.bare ADDRESS     # serves until SIGTERM
 """
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -60,3 +61,4 @@ async def serve(address: str) -> None:
 
 if __name__ == "__main__":
     asyncio.run(serve(sys.argv[1]))
+    os._exit(0)  # the native runtime may abort at interpreter exit
