@@ -1,6 +1,6 @@
 """b. Whole articles through six stages; rivals do the same six steps in the same run.
 
-At 6/5/4 calls a second two cores are the bottleneck of whoever does more than call; at half of that the providers are.
+At 6/5/4 calls a second two cores are our bottleneck; half of that they just carry.
 """
 
 from bench.jobs import SIX, batch

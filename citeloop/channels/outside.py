@@ -231,14 +231,9 @@ class Outside:
         return self._secret(spec.name, spec.key_env, remedy=remedy)
 
     def _secret(
-        self,
-        name: str,
-        variable: str | None,
-        environ: Mapping[str, str] | None = None,
-        *,
-        remedy: str = _START_AGAIN,
+        self, name: str, variable: str | None, environ: Mapping[str, str] | None = None, remedy: str = _START_AGAIN
     ) -> str:
-        secret = self._variable(name, variable, environ, remedy=remedy)
+        secret = self._variable(name, variable, environ, remedy)
         if not secret.isascii() or not secret.isprintable():
             raise ChannelError(
                 Fault.UNAUTHORIZED, f"{name}: {variable} holds characters that no key has; copy it again"
@@ -246,12 +241,7 @@ class Outside:
         return secret
 
     def _variable(
-        self,
-        name: str,
-        variable: str | None,
-        environ: Mapping[str, str] | None = None,
-        *,
-        remedy: str = _START_AGAIN,
+        self, name: str, variable: str | None, environ: Mapping[str, str] | None = None, remedy: str = _START_AGAIN
     ) -> str:
         if variable is None:
             return ""
