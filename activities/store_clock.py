@@ -24,9 +24,9 @@ class StoreClock:
 
     def due(self, slot: Slot) -> float:
         """When the slot's call is due, by time.monotonic()."""
-        told = (slot.fire_at - slot.wait - _EPOCH).total_seconds()
+        told = (slot.told - _EPOCH).total_seconds()
         least, most = told - slot.answered, told - slot.asked
         if self._ahead is not None:
             least = max(least, self._ahead - DRIFT * (slot.answered - self._at))
         self._ahead, self._at = min(least, most), slot.answered
-        return told + slot.wait.total_seconds() - self._ahead
+        return (slot.fire_at - _EPOCH).total_seconds() - self._ahead

@@ -33,9 +33,9 @@ async def reserve(database: Database, channel: str, max_wait: timedelta = HOUR) 
 
 
 def is_strict_bucket(times: list[datetime], rate: Fraction, burst: int) -> bool:
-    """No stretch of time holds more calls than burst plus what the rate adds in it; clock reads are to 1 ms."""
+    """No stretch of time holds more calls than burst plus what the rate adds in it; instants are whole microseconds."""
     times = sorted(times)
-    slack = Fraction(1, 1000)
+    slack = Fraction(1, 10**6)
     for first in range(len(times)):
         for last in range(first, len(times)):
             stretch = Fraction((times[last] - times[first]) // timedelta(microseconds=1), 10**6)

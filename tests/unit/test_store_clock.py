@@ -8,8 +8,8 @@ BEGAN = datetime(2026, 11, 29, tzinfo=UTC)
 
 def slot(told: float, asked: float, answered: float, wait: float = 0.0) -> Slot:
     """A reply in which the database's clock, which began at 0 with ours, showed `told` seconds."""
-    waits = timedelta(seconds=wait)
-    return Slot(fire_at=BEGAN + timedelta(seconds=told) + waits, wait=waits, asked=asked, answered=answered)
+    shown = BEGAN + timedelta(seconds=told)
+    return Slot(fire_at=shown + timedelta(seconds=wait), told=shown, asked=asked, answered=answered)
 
 
 def test_an_answer_that_lay_about_while_the_process_stalled_is_due_when_it_was_meant() -> None:

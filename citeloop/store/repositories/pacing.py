@@ -1,7 +1,7 @@
 """The channel's turns, given out to the whole fleet at exact instants: what stands right before every call."""
 
 import time
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from citeloop.models.record import Record
 from citeloop.models.throttling import Cause
@@ -19,9 +19,8 @@ WITH taken AS (
     AND (hold_until IS NULL OR hold_until <= clock_timestamp())
     AND (quota_until IS NULL OR quota_until <= clock_timestamp())
     AND next_us - extract(epoch FROM clock_timestamp()) * 1000000 <= :max_wait_us
-  RETURNING name, ceil(greatest(
-      next_us - interval_us - extract(epoch FROM clock_timestamp()) * 1000000, 0))::bigint AS wait_us)
-SELECT taken.wait_us AS taken_us, c.interval_us, c.burst, c.stopped, c.paused, c.pause_cause, c.pause_reason,
+  RETURNING name, ceil(next_us - interval_us)::bigint AS slot_us)
+SELECT taken.slot_us, c.interval_us, c.burst, c.stopped, c.paused, c.pause_cause, c.pause_reason,
        c.hold_reason, c.quota_reason, c.quota_cause, c.breaker_until, c.breaker_reason,
        clock_timestamp() AS now,
        CASE WHEN c.hold_until > clock_timestamp() THEN c.hold_until END AS hold_until,
@@ -43,16 +42,17 @@ SELECT NOT paused AND NOT stopped AND breaker_until IS NULL
   AND (quota_until IS NULL OR quota_until <= clock_timestamp())
 FROM channels WHERE name = :name
 """)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PROBE_LEASE = timedelta(seconds=30)
 """A probe that does not get as far as its call is given to another after this long."""
 PROBE_CHECK = timedelta(seconds=2)
 
 
 class Slot(Record):
-    """A call may be made at `fire_at`, which is `wait` from now by the database's clock."""
+    """A call may be made at `fire_at`. The database's clock showed `told` with the answer."""
 
     fire_at: datetime
-    wait: timedelta
+    told: datetime
     slack: timedelta = timedelta()
     """How late the call may come without running into the next one's burst."""
     probe: bool = False
@@ -60,6 +60,10 @@ class Slot(Record):
     asked: float = 0.0
     """When the slot was asked for and when it was answered, by time.monotonic()."""
     answered: float = 0.0
+
+    @property
+    def wait(self) -> timedelta:
+        return max(timedelta(), self.fire_at - self.told)
 
 
 class Closed(Record):
@@ -80,17 +84,14 @@ async def reserve(scope: Scope | OperatorScope, channel: str, *, max_wait: timed
     row = (await scope.sql.execute(_RESERVE, values)).one_or_none()
     if row is None:
         raise NotFound(f"no channel {channel!r}")
-    if row.taken_us is not None:
-        wait = timedelta(microseconds=row.taken_us)
-        interval = timedelta(microseconds=int(row.interval_us or 0))
-        slack = max((row.burst - 1) * interval, interval / 20)
-        return _slot(row.now, asked, wait=wait, slack=slack)
+    if row.slot_us is not None:
+        return _taken(row, asked)
     barred = _barred(row)
     if barred is not None:
         return barred
     if row.breaker_until is not None:
         return await _probe(scope, channel, row)
-    return _crowded(row) or _slot(row.now, asked, slack=timedelta.max)
+    return _crowded(row) or _at_once(row.now, asked)
 
 
 async def is_open(database: Database, channel: str) -> bool:
@@ -105,12 +106,22 @@ async def _probe(scope: Scope | OperatorScope, channel: str, row: Row) -> Slot |
     asked = time.monotonic()
     got = (await scope.sql.execute(_PROBE, {"name": channel, "lease": PROBE_LEASE})).one_or_none()
     if got is not None:
-        return _slot(got.now, asked, probe=True, slack=timedelta.max)
+        return _at_once(got.now, asked, probe=True)
     return Closed(until=row.now + PROBE_CHECK, reason=row.breaker_reason, cause=Cause.BREAKER)
 
 
-def _slot(now: datetime, asked: float, *, slack: timedelta, wait: timedelta = timedelta(), probe: bool = False) -> Slot:
-    return Slot(fire_at=now + wait, wait=wait, slack=slack, probe=probe, asked=asked, answered=time.monotonic())
+def _taken(row: Row, asked: float) -> Slot:
+    """A slot saved up is due at once, but counts from the latest instant at which its burst was still free."""
+    slot = _EPOCH + timedelta(microseconds=row.slot_us)
+    interval = timedelta(microseconds=int(row.interval_us))
+    latest = slot + (row.burst - 1) * interval
+    fire_at = min(max(slot, row.now), latest)
+    slack = max(latest - fire_at, interval / 20)
+    return Slot(fire_at=fire_at, told=row.now, slack=slack, asked=asked, answered=time.monotonic())
+
+
+def _at_once(now: datetime, asked: float, *, probe: bool = False) -> Slot:
+    return Slot(fire_at=now, told=now, slack=timedelta.max, probe=probe, asked=asked, answered=time.monotonic())
 
 
 def _barred(row: Row) -> Closed | None:
