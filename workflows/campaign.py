@@ -33,8 +33,8 @@ SILENCE = 20
 hour's pause is seen as soon as it matters, and a campaign that rests costs next to nothing."""
 SOONEST = timedelta(seconds=1)
 LATEST = timedelta(seconds=30)
-LATEST_ALL_ADMITTED = timedelta(minutes=15)
-"""What is left then is to measure, for weeks."""
+LATEST_NONE_TO_ADMIT = timedelta(minutes=15)
+"""All are admitted, and what is left is to measure, for weeks; or the campaign is paused, until somebody says so."""
 
 PAGE = 50
 """Prompts asked at once, of every engine."""
@@ -130,7 +130,8 @@ class CampaignWorkflow:
 
     async def _wait(self) -> None:
         """For a word, for a measurement that is over, or for the next look at the window."""
-        latest = LATEST if self._census is not None and self._census.waiting else LATEST_ALL_ADMITTED
+        admitting = self._census is not None and self._census.waiting and not self._order.paused
+        latest = LATEST if admitting else LATEST_NONE_TO_ADMIT
         patience = min(max(SOONEST, (workflow.now() - self._moved_at) / SILENCE), latest)
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(

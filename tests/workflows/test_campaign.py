@@ -313,6 +313,20 @@ async def _runs(campaign: Campaign) -> int:
     return runs
 
 
+async def test_a_paused_campaign_rests_though_articles_wait_and_goes_on_at_once(years: Theatre) -> None:
+    book = Book(years.world, 8)
+    campaign = await start(years, window=3)
+    await until(lambda: book.admitted == [3])
+    await campaign.signal("pause")
+    await years.env.sleep(timedelta(days=1))
+    assert years.world.calls["census"] < 250
+    await campaign.signal("resume")
+    book.produce(3)
+    await until(lambda: book.admitted == [3, 3])
+    book.end_all()
+    await campaign.result()
+
+
 async def test_a_campaign_that_is_paused_in_mid_baseline_does_not_ask_on(years: Theatre) -> None:
     """Hundreds of held samples that ask twice a minute would end it: the server allows 51,200 events."""
     book = Book(years.world, 1)
