@@ -26,6 +26,8 @@ PAUSE_CHECK = timedelta(days=1)
 """Where the pause itself came by a signal, its end does too. Each look costs a dozen events, and a history that
 reaches 51,200 is ended by the server."""
 
+TOLD_FROM = timedelta(seconds=20)
+
 
 async def together(work: Iterable[Awaitable[Answer]]) -> list[Answer]:
     """All of them to their end, even when one fails or all are cancelled; then the first failure, if any."""
@@ -80,7 +82,7 @@ class Life:
                 await self._held(answer, nudges, looks)
                 looks += 1
             elif isinstance(answer, Waiting):
-                await self.sleep_until(answer.until)
+                await self.wait(answer.until, answer.reason)
             else:
                 return answer
 
@@ -143,6 +145,15 @@ class Life:
         self.show()
         ending = Ending(plan=self.plan, progress=self.progress)
         return await workflow.execute_local_activity_method(Bookkeeping.measure, ending, **options.ledger())
+
+    async def wait(self, until: datetime, reason: str) -> None:
+        """A wait that somebody might ask about is told wherever the article is shown."""
+        told = until - workflow.now() > TOLD_FROM
+        if told:
+            await self.record(self.progress.state, reason)
+        await self.sleep_until(until)
+        if told and self.progress.reason == reason:
+            self.set(reason="")
 
     async def sleep_until(self, when: datetime | None) -> None:
         if when is not None and when > workflow.now():

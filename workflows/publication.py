@@ -1,12 +1,12 @@
 """One article on one site: at most once, or unknown and looked up. Never sent again unseen."""
 
 import contextlib
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
-from citeloop.models.plan import Route, Stage, State
+from citeloop.models.plan import CallPolicy, Route, Stage, State
 from citeloop.models.work import PublicationState, Receipt
 from workflows import options
 from workflows.life import Life, together
@@ -36,14 +36,14 @@ async def publish_to(life: Life, route: Route) -> Receipt:
         receipt = await _reconciled(life, route)
         if receipt.state is PublicationState.FAILED:  # nothing was inserted, and a person has asked for another try
             receipt = receipt.model_copy(update={"state": PublicationState.RESERVED, "look_again": None})
-    sends = 0
+    refusals = 0
     while True:
         match receipt.state:
-            case PublicationState.RESERVED if sends < route.policy.max_faults:
-                await life.sleep_until(receipt.look_again)
-                receipt, sends = await _sent(life, route), sends + 1
+            case PublicationState.RESERVED if refusals < route.policy.max_faults:
+                await life.wait(_next_try(receipt, route.policy, refusals), f"{route.name}: {receipt.reason}")
+                receipt, refusals = await _sent(life, route), refusals + 1
             case PublicationState.SENDING | PublicationState.UNKNOWN:
-                await life.sleep_until(receipt.look_again)
+                await life.wait(receipt.look_again or workflow.now(), f"{route.name}: {receipt.reason}")
                 receipt = await _reconciled(life, route)
             case PublicationState.SENT:
                 receipt = await _confirmed(life, route, receipt)
@@ -52,6 +52,13 @@ async def publish_to(life: Life, route: Route) -> Receipt:
             case _:
                 return receipt
         _keep(life, receipt)
+
+
+def _next_try(receipt: Receipt, policy: CallPolicy, refusals: int) -> datetime:
+    """As the site asked, and later each time: it may be down for an hour."""
+    now = workflow.now()
+    backoff = min(policy.backoff * 2 ** min(refusals - 1, 20), policy.backoff_max) if refusals else timedelta(0)
+    return max(receipt.look_again or now, now + backoff)
 
 
 async def look_again(life: Life) -> None:
@@ -68,7 +75,12 @@ def stands(receipt: Receipt) -> bool:
 def missing(life: Life) -> str:
     """Empty, or the sites that have no page of the article, and why."""
     settled = {PublicationState.PUBLISHED, PublicationState.WITHDRAWN}
-    return "; ".join(f"{r.site}: {r.state}: {r.reason}" for r in life.progress.receipts if r.state not in settled)
+    return "; ".join(f"{r.site}: {_said(r)}" for r in life.progress.receipts if r.state not in settled)
+
+
+def _said(receipt: Receipt) -> str:
+    state = "not posted" if receipt.state is PublicationState.RESERVED else receipt.state
+    return f"{state}: {receipt.reason}"
 
 
 def unreadable(life: Life) -> str:

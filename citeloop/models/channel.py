@@ -175,7 +175,8 @@ class SiteSpec(Record):
     """FOLDER only: the part of the site's addresses, and of its content, in which posts stand."""
     push: bool = False
     """FOLDER only: whether each commit is pushed to the branch's upstream."""
-    policy: CallPolicy = CallPolicy(total=timedelta(minutes=2))
+    policy: CallPolicy = CallPolicy(total=timedelta(minutes=2), max_faults=30, backoff_max=timedelta(minutes=5))
+    """A site that is down is tried for some two hours, ever more rarely, before a person has to look."""
 
     @property
     def queue(self) -> str:
