@@ -1,7 +1,7 @@
 """Live progress of a campaign or an article, from the store: a moving table, or a line per change."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 
 from rich.console import Console
@@ -15,7 +15,6 @@ from citeloop.store.database import Database
 from citeloop.store.errors import NotFound
 from citeloop.store.repositories import articles
 from citeloop.store.repositories.articles import ArticleView
-from starter import waiting
 
 Look = Callable[[], Awaitable[Sequence[ArticleView]]]
 
@@ -42,11 +41,7 @@ async def follow(
     database: Database, tenant_id: str, ref: str, console: Console, *, settled: bool = False
 ) -> Sequence[ArticleView]:
     """Until all have ended. `settled`: parked counts as an end, since nobody is there to mend it."""
-
-    async def look() -> Sequence[ArticleView]:
-        return await waiting.explained(database, await views(database, tenant_id, ref))
-
-    return await watch(look, console, settled=settled)
+    return await watch(lambda: views(database, tenant_id, ref), console, settled=settled)
 
 
 async def views(database: Database, tenant_id: str, ref: str) -> Sequence[ArticleView]:
@@ -110,6 +105,11 @@ def summary(rows: Sequence[ArticleView]) -> str:
     return f"{len(rows)} article{'' if len(rows) == 1 else 's'}: {shown}"
 
 
+def pauses(rows: Iterable[ArticleView]) -> list[str]:
+    """Why the rows' channels are paused, each once and in full: a table may have no room for it."""
+    return list(dict.fromkeys(row.reason for row in rows if row.reason.startswith(articles.pause(row.channel, ""))))
+
+
 def over(row: ArticleView, *, settled: bool) -> bool:
     return row.state.ended or (settled and row.state is State.PARKED)
 
@@ -119,7 +119,7 @@ async def _live(look: Look, console: Console, *, settled: bool) -> Sequence[Arti
         while True:
             rows = await look()
             made = stage_table(rows, limit=max(5, console.height - 6))
-            made.title = "\n".join([summary(rows), *map(escape, waiting.told(rows))])
+            made.title = "\n".join([summary(rows), *map(escape, pauses(rows))])
             live.update(made)
             if rows and all(over(row, settled=settled) for row in rows):
                 return rows

@@ -14,18 +14,20 @@ from citeloop.settings import Settings
 from citeloop.store.repositories import articles, campaigns
 from citeloop.store.repositories.articles import ArticleView, EventView
 from citeloop.store.repositories.campaigns import CampaignView
-from starter import endpoints, waiting
+from starter import endpoints
 from starter import trace as traces
 from starter.cli.output import console, hint, print_json, say, table
 from starter.cli.session import AsJson, Ref, Session, reading, run, settings_of
 from starter.errors import CommandError
 from starter.finding import find_article, newest_campaign
-from starter.watching import follow, id_table, stage_table, summary
+from starter.watching import follow, id_table, pauses, stage_table, summary
 
 
 class Details(Record):
     article: ArticleView
     events: tuple[EventView, ...]
+    paused_ahead: tuple[str, ...]
+    """`channel is paused: why`, for each that it may still come to."""
 
 
 def status(
@@ -48,14 +50,13 @@ def status(
         print_json(details) if as_json else _print_details(details)
         return
 
-    async def work() -> list[ArticleView]:
-        async with reading(settings) as session:
-            async with session.database.tenant(session.tenant.id) as scope:
-                of = (await newest_campaign(scope, campaign, hint)).id if campaign else None
-                found = await articles.list_(scope, campaign_id=of, state=state, stage=stage, limit=limit)
-            return await waiting.explained(session.database, found)
+    async def work() -> tuple[list[ArticleView], list[str]]:
+        async with reading(settings) as session, session.database.tenant(session.tenant.id) as scope:
+            of = (await newest_campaign(scope, campaign, hint)).id if campaign else None
+            found = await articles.list_(scope, campaign_id=of, state=state, stage=stage, limit=limit)
+            return found, await articles.paused_ahead(scope, [row.id for row in found])
 
-    rows = run(work())
+    rows, ahead = run(work())
     if as_json:
         print_json(rows)
     elif not rows and (campaign, state, stage) != (None, None, None):
@@ -65,7 +66,7 @@ def status(
         out.print(summary(rows))
         if rows:
             out.print(id_table(rows) if show_ids else stage_table(rows))
-        for line in waiting.told(rows):
+        for line in dict.fromkeys([*pauses(rows), *ahead]):
             out.print(line, markup=False, soft_wrap=True)
 
 
@@ -176,12 +177,13 @@ async def _tenant(settings: Settings) -> str:
 
 
 async def _details(settings: Settings, ref: str) -> Details:
-    async with reading(settings) as session:
-        async with session.database.tenant(session.tenant.id) as scope:
-            article = await find_article(scope, ref)
-            events = tuple(await articles.events(scope, article.id))
-        (article,) = await waiting.explained(session.database, [article])
-        return Details(article=article, events=events)
+    async with reading(settings) as session, session.database.tenant(session.tenant.id) as scope:
+        article = await find_article(scope, ref)
+        return Details(
+            article=article,
+            events=tuple(await articles.events(scope, article.id)),
+            paused_ahead=tuple(await articles.paused_ahead(scope, [article.id])),
+        )
 
 
 def _print_details(details: Details) -> None:
@@ -195,6 +197,7 @@ def _print_details(details: Details) -> None:
         "cost": f"{article.cost.micros / 1e6:.4f} {article.cost.currency}",
         "hold": article.hold or "–",
         **({"reason": article.reason} if article.reason else {}),
+        **{f"ahead {n + 1}": each for n, each in enumerate(details.paused_ahead) if each != article.reason},
         **{f"on {site}": f"{url} ({state})" for site, url, state in article.urls},
         **{f"warning {n + 1}": f"engines cannot read {why}" for n, why in enumerate(article.warnings)},
     }

@@ -11,8 +11,7 @@ from citeloop.models.plan import Kind, Stage, State
 from citeloop.models.work import PublicationState
 from citeloop.store.repositories.articles import ArticleView
 from starter.report import article_table
-from starter.waiting import told, with_pauses
-from starter.watching import id_table, stage_table
+from starter.watching import id_table, pauses, stage_table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -90,11 +89,7 @@ def test_ids_are_shown_as_far_as_tells_them_apart_with_room_for_the_reason_at_80
     assert alone.endswith("no money")
 
 
-def test_an_article_at_a_paused_channel_says_so_once_in_full() -> None:
-    running = _parked("").model_copy(update={"state": State.RUNNING})
-    held = running.model_copy(update={"hold": "later"})
-    rows = with_pauses([running, running, held, _parked("")], {"qwen": "qwen: KEY is not set; export it"})
+def test_a_paused_channel_is_told_once_in_full() -> None:
     said = "qwen is paused: KEY is not set; export it"
-    assert [row.reason for row in rows] == [said, said, "", ""]
-    assert told(rows) == [said]
-    assert with_pauses([running], {"deepseek": "no money"}) == [running]
+    running = _parked(said).model_copy(update={"state": State.RUNNING})
+    assert pauses([running, running, _parked("no money")]) == [said]

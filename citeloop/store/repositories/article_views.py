@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608 - statements are put together from constants only
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from citeloop.models.money import Money
@@ -12,16 +13,21 @@ from citeloop.store.database import Scope
 from citeloop.store.errors import NotFound
 from citeloop.store.statements import Row, Statement, text
 
-_VIEW = """
+_PAUSED = """(
+  SELECT name, CASE WHEN paused THEN pause_reason ELSE 'its rate is set to 0' END AS why
+  FROM channels WHERE paused OR stopped)"""
+_VIEW = f"""
 SELECT a.id, a.campaign_id, a.manifest_id, a.keyword, a.locale, a.kind, a.priority, a.state, a.stage, a.round,
        a.channel, a.writer, a.attempts, a.faults, a.reason, a.hold, a.measurement, a.cost_micros, a.cost_currency,
        a.run_id, a.submitted_at, a.started_at, a.updated_at, a.ended_at,
-       coalesce(a.done, a.progress->'done') AS done, p.urls, p.warnings
+       coalesce(a.done, a.progress->'done') AS done, p.urls, p.warnings, ch.why AS paused
 FROM articles a LEFT JOIN LATERAL (
   SELECT json_agg(json_build_array(site, url, state) ORDER BY site) AS urls,
          json_agg(site || ': ' || (reading->'problems'->>0) ORDER BY site)
            FILTER (WHERE state = 'published' AND reading->>'readable' = 'false') AS warnings
   FROM publications WHERE tenant_id = a.tenant_id AND article_id = a.id) p ON true
+LEFT JOIN {_PAUSED} ch ON ch.name = a.channel AND a.stage <> 'publish'
+  AND a.state IN ('running', 'published') AND a.reason = '' AND a.hold IS NULL
 WHERE a.tenant_id = :tenant
 """
 _GET = text(_VIEW + "AND a.id = :id")
@@ -49,6 +55,16 @@ _BY_PREFIX = text(
 _EVENTS = text("""
 SELECT seq, at, kind, stage, state, detail FROM article_events
 WHERE tenant_id = :tenant AND article_id = :id AND seq > :after ORDER BY seq LIMIT :limit
+""")
+_AHEAD = text(f"""
+SELECT DISTINCT ch.name, ch.why
+FROM articles a
+CROSS JOIN LATERAL json_each(a.plan->'routes') AS stage
+CROSS JOIN LATERAL json_array_elements(stage.value) AS route
+JOIN {_PAUSED} ch ON ch.name = route->>'name'
+WHERE a.tenant_id = :tenant AND a.id = ANY(CAST(:ids AS varchar[])) AND a.ended_at IS NULL
+  AND stage.key <> 'publish' AND NOT coalesce(a.done, a.progress->'done', '[]')::jsonb ? stage.key
+ORDER BY ch.name
 """)
 _CENSUS = text("""
 SELECT count(*) FILTER (WHERE started_at IS NULL) AS waiting,
@@ -78,6 +94,7 @@ class ArticleView(Record):
     """Calls to providers and sites, failed ones included."""
     faults: int
     reason: str
+    """Why it stands where it stands; where nothing else is to be said, why its channel is paused."""
     hold: str | None
     urls: tuple[tuple[str, str, PublicationState], ...]
     """(site, url, state) of every publication; the url is empty until the site has told it."""
@@ -167,6 +184,16 @@ async def events(scope: Scope, article_id: str, *, after: int = 0, limit: int = 
     return [EventView(**row._asdict()) for row in await scope.sql.execute(_EVENTS, values)]
 
 
+async def paused_ahead(scope: Scope, ids: Sequence[str]) -> list[str]:
+    """`channel is paused: why`, for each paused channel that one of these articles may still come to."""
+    found = await scope.sql.execute(_AHEAD, {"tenant": scope.tenant_id, "ids": list(ids)})
+    return [pause(row.name, row.why) for row in found]
+
+
+def pause(channel: str, why: str) -> str:
+    return f"{channel} is paused: {why.removeprefix(f'{channel}: ')}"
+
+
 async def census(scope: Scope, campaign_id: str) -> Census:
     row = (await scope.sql.execute(_CENSUS, {"tenant": scope.tenant_id, "campaign": campaign_id})).one()
     return Census(**row._asdict())
@@ -194,4 +221,6 @@ def _view(row: Row) -> ArticleView:
     cost = Money(micros=values.pop("cost_micros"), currency=values.pop("cost_currency"))
     for empty in ("urls", "done", "warnings"):
         values[empty] = values[empty] or ()
+    if (why := values.pop("paused")) is not None:
+        values["reason"] = pause(row.channel, why)
     return ArticleView.model_validate({**values, "cost": cost})

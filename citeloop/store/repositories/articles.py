@@ -18,6 +18,8 @@ from citeloop.store.repositories.article_views import (
     events,
     find,
     list_,
+    pause,
+    paused_ahead,
     resolve,
 )
 from citeloop.store.statements import text
@@ -41,6 +43,8 @@ __all__ = [
     "note",
     "open_",
     "open_ids",
+    "pause",
+    "paused_ahead",
     "plan",
     "prioritise",
     "reopen",
