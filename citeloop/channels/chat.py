@@ -8,10 +8,20 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from citeloop.channels.endings import COMPLETE, FILTERED, TRUNCATED, empty, thought_only, truncated, unfinished
-from citeloop.channels.errors import Fault
+from citeloop.channels.endings import (
+    COMPLETE,
+    FILTERED,
+    TRUNCATED,
+    empty,
+    ending,
+    filtered,
+    thought_only,
+    truncated,
+    unfinished,
+)
+from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.foreign import at, count_at, first_count, items_at, text_at
-from citeloop.channels.judging import fault, garbled, judge, request_id
+from citeloop.channels.judging import fault, judge, pointless, request_id, unreadable
 from citeloop.channels.reply import HttpReply, Shape, read_body
 from citeloop.channels.streams import payloads
 from citeloop.models.money import Money
@@ -21,8 +31,15 @@ EVIDENCE = ("citations", "search_results", "search_info", "web_search", "referen
 """Top-level fields in which vendors put what they found: Perplexity, Perplexity, Hunyuan, GLM, Qianfan and Ark bots."""
 _BROKEN = {
     "insufficient_system_resource": Fault.OVERLOADED,
+    "overloaded": Fault.OVERLOADED,
     "network_error": Fault.UNAVAILABLE,
+    "server_error": Fault.UNAVAILABLE,
     "error": Fault.UNAVAILABLE,
+    "failed": Fault.UNAVAILABLE,
+    "abort": Fault.UNAVAILABLE,
+    "aborted": Fault.UNAVAILABLE,
+    "cancelled": Fault.UNAVAILABLE,
+    "timeout": Fault.TIMED_OUT,
 }
 _THOUGHT = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
 _LARGEST_COST = 1_000_000
@@ -81,7 +98,7 @@ class _Draft:
         self.thought = self.thought or bool(text_at(message, "reasoning_content") or text_at(message, "reasoning"))
         self.refusal += text_at(message, "refusal")
         self.annotations.extend(items_at(message, "annotations"))
-        self.finish = text_at(choice, "finish_reason") or self.finish
+        self.finish = ending(choice, "finish_reason") or self.finish
         self.moderation = text_at(choice, "moderation_hit_type") or self.moderation
         for name in EVIDENCE:
             if value := at(message, name):
@@ -98,12 +115,19 @@ def decode_chat(reply: HttpReply) -> ChatReply:
         _take_stream(draft, body.raw, reply)
     elif isinstance(body.json, dict):
         draft.take(body.json, "message")
-        if body.json.get("choices") == []:
-            # Azure's way to say that the prompt was filtered.
-            raise fault(Fault.REFUSED, reply, "the reply has an empty list of choices, as content filters send it")
     else:
-        raise garbled(reply, f"expected a chat reply and got {body.shape}: {body.text[:200]}")
+        raise unreadable(reply, body, "a chat reply")
+    if not draft.choices_seen:
+        raise _without_choices(body.json, reply)
     return _settled(draft, reply)
+
+
+def _without_choices(payload: JsonValue, reply: HttpReply) -> ChannelError:
+    error = pointless(reply, payload, "the reply has no choices")
+    if error.fault is Fault.GARBLED and at(payload, "choices") == []:
+        # Azure's way to say that the prompt was filtered.
+        return fault(Fault.REFUSED, reply, "the reply has an empty list of choices, as content filters send it")
+    return error
 
 
 def _take_stream(draft: _Draft, raw: bytes, reply: HttpReply) -> None:
@@ -117,16 +141,16 @@ def _settled(draft: _Draft, reply: HttpReply) -> ChatReply:
     text = _THOUGHT.sub("", "".join(draft.text)).strip()
     if draft.refusal and not text:
         raise fault(Fault.REFUSED, reply, f"the model refused: {draft.refusal}")
-    if draft.finish in FILTERED or draft.moderation:
-        raise fault(Fault.REFUSED, reply, f"filtered: {draft.moderation or draft.finish}")
+    if draft.moderation:
+        raise fault(Fault.REFUSED, reply, f"filtered: {draft.moderation}")
+    if draft.finish in FILTERED:
+        raise filtered(reply, draft.finish)
     if draft.finish in _BROKEN:
         raise fault(_BROKEN[draft.finish], reply, f"the provider gave up: {draft.finish}")
-    if not draft.choices_seen:
-        raise garbled(reply, "the reply has no choices")
     if not text and (draft.thought or "".join(draft.text).strip()):
         raise thought_only(reply)
     if draft.finish in TRUNCATED:
-        raise truncated(reply)
+        raise truncated(reply, draft.finish)
     if not text:
         raise empty(reply)
     if draft.finish not in COMPLETE:

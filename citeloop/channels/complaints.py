@@ -1,6 +1,7 @@
 """What a reply says went wrong, gathered from all the places where providers put it."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -23,6 +24,7 @@ _MESSAGE_PATHS: tuple[tuple[str | int, ...], ...] = (
     ("err",),
     ("error_msg",),
     ("errmsg",),
+    ("errorMessage",),
     ("header", "message"),
     ("base_resp", "status_msg"),
     ("response", "error", "message"),
@@ -34,6 +36,13 @@ _MESSAGE_PATHS: tuple[tuple[str | int, ...], ...] = (
     ("detail", "message"),
     ("detail", 0, "msg"),
     ("detail",),
+    ("error", 0, "message"),
+    ("error", "detail"),
+    ("error", "description"),
+    ("error_description",),
+    ("description",),
+    ("data", "message"),
+    ("data", "error"),
     ("title",),
 )
 _CODE_PATHS: tuple[tuple[str | int, ...], ...] = (
@@ -43,23 +52,53 @@ _CODE_PATHS: tuple[tuple[str | int, ...], ...] = (
     ("code",),
     ("Code",),
     ("errcode",),
+    ("errno",),
     ("error_code",),
+    ("errorCode",),
+    ("retcode",),
     ("header", "code"),
-    ("base_resp", "status_code"),
     ("output", "code"),
     ("response", "error", "code"),
     ("response", "error", "type"),
     ("Response", "Error", "Code"),
     ("errors", 0, "extensions", "code"),
     ("errors", 0, "code"),
+    ("error", "errors", 0, "reason"),
 )
-_FINE_CODES = frozenset({"", "0", "200", "ok", "success"})
-_DELAY_PATHS: tuple[tuple[str | int, ...], ...] = (
-    ("retry_after",),
-    ("error", "retry_after"),
-    ("error", "metadata", "retry_after_seconds"),
-    ("parameters", "retry_after"),
+_HIDDEN_PATHS: tuple[tuple[str | int, ...], ...] = (
+    ("choices", 0, "error"),
+    ("error", "error"),
+    ("detail", "error"),
+    ("result", "error"),
 )
+"""Where an error stands one level down."""
+_FINE_CODES = frozenset({"", "0", "0000", "00000", "200", "ok", "success"})
+_FAILING_CODES = (("errcode",), ("error_code",), ("header", "code"), ("base_resp", "status_code"))
+_CODE_NAMES = ("code", "errno", "errorCode", "retcode")
+_STATUS_NAMES = ("status", "statusCode", "status_code")
+_FAILED = frozenset({"error", "fail", "failed", "failure"})
+_HTTP_ERROR = re.compile(r"[45]\d\d")
+_DELAY_PLACES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("error",),
+    ("error", "metadata"),
+    ("error", "details"),
+    ("parameters",),
+    ("detail",),
+    ("data",),
+)
+_DELAY_NAMES = {
+    "retry_after": "retry-after",
+    "retryAfter": "retry-after",
+    "retry-after": "retry-after",
+    "retry_after_seconds": "retry-after",
+    "retryAfterSeconds": "retry-after",
+    "resets_in_seconds": "retry-after",
+    "resets_at": "retry-after",
+    "retry_after_ms": "retry-after-ms",
+    "retryAfterMs": "retry-after-ms",
+}
+"""Fields of a body by the header that says the same."""
 _RESULT_KEYS = ("choices", "data", "output", "candidates", "content", "results")
 _DEEPEST = 3
 _LONGEST_MESSAGE = 4000
@@ -93,20 +132,31 @@ def find_complaint(reply: HttpReply, body: Body) -> Complaint | None:
         return None
     if body.shape is Shape.EVENTS and (payload := _first_event(body)) is not None:
         return complaint_of(payload, reply)
-    return Complaint(reply.status, _plain_message(body), headers=dict(reply.headers))
+    return Complaint(reply.status, plain_message(body) or body.text[:2000], headers=dict(reply.headers))
 
 
 def complaint_of(payload: JsonValue, reply: HttpReply) -> Complaint | None:
     """What one JSON payload, a whole body or one event, complains of."""
     payload = payload[0] if isinstance(payload, list) and payload else payload
-    if reply.ok and not _says_failure(payload):
+    hidden = next((found for path in _HIDDEN_PATHS if (found := at(payload, *path))), None)
+    if reply.ok and not hidden and not _says_failure(payload):
         return None
     complaint = Complaint(reply.status, headers=dict(reply.headers))
+    if hidden:
+        _gather(complaint, {"error": hidden}, _DEEPEST)
     _gather(complaint, payload, _DEEPEST)
-    complaint.message = complaint.message or ("" if payload is None else str(payload)[:200])
+    if not complaint.message and payload is not None:
+        complaint.message = str(hidden or payload)[:200]
     complaint.message = complaint.message[:_LONGEST_MESSAGE]
     if reply.ok:
-        complaint.status = next((int(c) for c in complaint.codes if re.fullmatch(r"[45]\d\d", c)), reply.status)
+        complaint.status = next((int(c) for c in complaint.codes if _HTTP_ERROR.fullmatch(c)), reply.status)
+    return complaint
+
+
+def message_in(payload: JsonValue, reply: HttpReply) -> Complaint:
+    """What a payload says that nothing marks as a failure; the message is empty where it says nothing."""
+    complaint = Complaint(reply.status, headers=dict(reply.headers))
+    _gather(complaint, payload, _DEEPEST)
     return complaint
 
 
@@ -117,35 +167,50 @@ def _says_failure(payload: JsonValue) -> bool:
         return True
     if at(payload, "Response", "Error") or at(payload, "response", "error"):
         return True
-    if payload.get("success") is False:
+    if any(str(payload.get(name)).lower() == "false" for name in ("success", "ok")):
         return True
-    codes = (("errcode",), ("error_code",), ("header", "code"), ("base_resp", "status_code"))
-    if any(text_at(payload, *path) not in _FINE_CODES for path in codes):
+    if any(text_at(payload, *path).lower() not in _FINE_CODES for path in _FAILING_CODES):
         return True
-    named = text_at(payload, "code").lower() not in _FINE_CODES
-    return named and not any(payload.get(key) for key in _RESULT_KEYS)
+    return _looks_failed(payload) and not any(payload.get(key) for key in _RESULT_KEYS)
+
+
+def _looks_failed(payload: JsonValue) -> bool:
+    """Fields that good replies have too, so they mean a failure only where there is no result beside them."""
+    if any(text_at(payload, name).lower() not in _FINE_CODES for name in _CODE_NAMES):
+        return True
+    named = [text_at(payload, name).lower() for name in _STATUS_NAMES]
+    failed = any(one in _FAILED or _HTTP_ERROR.fullmatch(one) for one in named)
+    return failed and any(text_at(payload, *path) for path in _MESSAGE_PATHS)
 
 
 def _gather(complaint: Complaint, payload: JsonValue, depth: int) -> None:
     messages = (text_at(payload, *path) for path in _MESSAGE_PATHS)
     complaint.message = complaint.message or next((m for m in messages if m), "")
-    for path in _DELAY_PATHS:
-        if seconds := text_at(payload, *path):
-            complaint.headers.setdefault("retry-after", seconds)
-    for path in _CODE_PATHS:
-        if code := text_at(payload, *path):
-            complaint.codes.append(code)
-    if (bare := text_at(payload, "error")) and not _BLANK.search(bare):
-        complaint.codes.append(bare)
+    for place in _DELAY_PLACES:
+        for name, header in _DELAY_NAMES.items():
+            if delay := text_at(payload, *place, name):
+                complaint.headers.setdefault(header, delay)
+    complaint.codes.extend(_codes(payload))
     for name, value in _mapping(at(payload, "error", "metadata", "headers")):
         complaint.headers.setdefault(name.lower(), text_at(value))
     for detail in items_at(payload, "error", "details"):
         if delay := text_at(detail, "retryDelay"):
             complaint.message += f" (retry in {delay})"
         complaint.codes.extend(text_at(v, "quotaId") for v in items_at(detail, "violations"))
+        complaint.codes.append(text_at(detail, "reason"))
     raw = text_at(payload, "error", "metadata", "raw") or _quoted_json(complaint.message)
     if raw and depth:
         _gather_raw(complaint, raw, depth)
+
+
+def _codes(payload: JsonValue) -> Iterator[str]:
+    yield from (code for path in _CODE_PATHS if (code := text_at(payload, *path)))
+    # MiniMax numbers its errors as Zhipu does, with other meanings: the table knows them by this prefix.
+    if (code := text_at(payload, "base_resp", "status_code")) not in _FINE_CODES:
+        yield f"base_resp:{code}"
+    yield from (code for name in _STATUS_NAMES if _HTTP_ERROR.fullmatch(code := text_at(payload, name)))
+    if (bare := text_at(payload, "error")) and not _BLANK.search(bare):
+        yield bare
 
 
 def _gather_raw(complaint: Complaint, raw: str, depth: int) -> None:
@@ -182,8 +247,9 @@ def _mapping(value: JsonValue) -> list[tuple[str, JsonValue]]:
     return list(value.items()) if isinstance(value, dict) else []
 
 
-def _plain_message(body: Body) -> str:
+def plain_message(body: Body) -> str:
+    """The first words of a text, the title of a page; empty for a page without one."""
     if body.shape is Shape.HTML:
         title = _TITLE.search(body.text[:20_000])
-        return _TAG.sub(" ", (title[1] or title[2] or "") if title else body.text[:2000])
+        return _TAG.sub(" ", title[1] or title[2] or "") if title else ""
     return body.text[:2000]

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from citeloop.channels.chat import ChatReply, decode_chat
 from citeloop.channels.citations import listed, strings
+from citeloop.channels.endings import ending
 from citeloop.channels.errors import Fault
 from citeloop.channels.foreign import at, items_at, text_at
 from citeloop.channels.judging import fault, garbled, judged_json
@@ -62,7 +63,7 @@ def decode_wanted(reply: HttpReply) -> Wanted | ChatReply:
         ToolCall(text_at(one, "id"), text_at(one, "function", "name"), text_at(one, "function", "arguments"))
         for one in items_at(choice, "message", "tool_calls")
     )
-    if reply.ok and calls and text_at(choice, "finish_reason") == "tool_calls":
+    if reply.ok and calls and ending(choice, "finish_reason") == "tool_calls":
         return Wanted(at(choice, "message"), calls, at(body.json, "usage"))
     return decode_chat(reply)
 

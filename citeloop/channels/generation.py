@@ -10,10 +10,20 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from citeloop.channels.citations import distinct, listed, marked, numbered, strings
-from citeloop.channels.endings import FILTERED, TRUNCATED, empty, thought_only, truncated
-from citeloop.channels.errors import ChannelError, Fault
+from citeloop.channels.endings import (
+    COMPLETE,
+    FILTERED,
+    TRUNCATED,
+    empty,
+    ending,
+    filtered,
+    thought_only,
+    truncated,
+    unfinished,
+)
+from citeloop.channels.errors import ChannelError
 from citeloop.channels.foreign import at, count_at, first_count, items_at, text_at
-from citeloop.channels.judging import fault, garbled, judge, request_id
+from citeloop.channels.judging import judge, pointless, request_id, unreadable
 from citeloop.channels.reply import HttpReply, Shape, read_body
 from citeloop.channels.said import Said
 from citeloop.channels.streams import payloads
@@ -69,9 +79,9 @@ def decode_generation(reply: HttpReply) -> Said:
     elif isinstance(body.json, dict):
         draft.take(body.json)
     else:
-        raise garbled(reply, f"expected an output and got {body.shape}: {body.text[:200]}")
+        raise unreadable(reply, body, "an output")
     text = "".join(draft.text).strip()
-    if problem := _problem(draft, text, reply):
+    if problem := _problem(draft, text, body.json, reply):
         raise problem
     retrieved = distinct(listed(draft.results))
     searches = first_count(draft.usage, ("plugins", "search", "count")) or int(bool(retrieved))
@@ -88,26 +98,22 @@ def decode_generation(reply: HttpReply) -> Said:
     )
 
 
-def _problem(draft: _Draft, text: str, reply: HttpReply) -> ChannelError | None:
+def _problem(draft: _Draft, text: str, payload: JsonValue, reply: HttpReply) -> ChannelError | None:
     if draft.finish in FILTERED:
-        return fault(Fault.REFUSED, reply, f"filtered: {draft.finish}")
+        return filtered(reply, draft.finish)
     if not draft.output_seen:
-        return garbled(reply, "the reply has no output")
+        return pointless(reply, payload, "the reply has no output")
     if not text and draft.thought:
         return thought_only(reply)
     if draft.finish in TRUNCATED:
-        return truncated(reply)
+        return truncated(reply, draft.finish)
     if not text:
         return empty(reply)
-    return (
-        None
-        if draft.finish == "stop"
-        else garbled(reply, f"not finished: finish_reason is {draft.finish or 'missing'}")
-    )
+    return None if draft.finish in COMPLETE else unfinished(reply, "finish_reason", draft.finish)
 
 
 def _finish(place: JsonValue) -> str:
-    found = text_at(place, "finish_reason")
+    found = ending(place, "finish_reason")
     return "" if found in _UNFINISHED else found
 
 

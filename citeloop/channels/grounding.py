@@ -11,10 +11,20 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from citeloop.channels.citations import citation, distinct, strings
-from citeloop.channels.endings import empty, thought_only, truncated, unfinished
+from citeloop.channels.endings import (
+    COMPLETE,
+    FILTERED,
+    TRUNCATED,
+    empty,
+    ending,
+    filtered,
+    thought_only,
+    truncated,
+    unfinished,
+)
 from citeloop.channels.errors import ChannelError, Fault, Remedy
 from citeloop.channels.foreign import at, count_at, items_at, text_at
-from citeloop.channels.judging import fault, garbled, judge, request_id
+from citeloop.channels.judging import fault, judge, pointless, request_id, unreadable
 from citeloop.channels.reply import HttpReply, Shape, read_body
 from citeloop.channels.said import Said
 from citeloop.channels.streams import payloads
@@ -23,7 +33,6 @@ from citeloop.models.usage import Usage
 
 REDIRECTOR = "vertexaisearch.cloud.google.com"
 """The host of the opaque addresses that stand for the cited pages."""
-_BLOCKED = frozenset({"SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"})
 _DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}", re.IGNORECASE)
 
 
@@ -55,7 +64,7 @@ class _Draft:
                 self.thought = True
             else:
                 self.text.append(text_at(part, "text"))
-        self.finish = text_at(candidate, "finishReason") or self.finish
+        self.finish = ending(candidate, "finishReason") or self.finish
         grounding = at(candidate, "groundingMetadata")
         self.chunks.extend(items_at(grounding, "groundingChunks"))
         self.supports.extend(items_at(grounding, "groundingSupports"))
@@ -78,26 +87,24 @@ def decode_gemini(reply: HttpReply) -> Said:
         for payload in body.json:
             draft.take(payload)
     else:
-        raise garbled(reply, f"expected candidates and got {body.shape}: {body.text[:200]}")
+        raise unreadable(reply, body, "candidates")
     text = "".join(draft.text)
-    if problem := _problem(draft, text.strip(), reply):
+    if problem := _problem(draft, text.strip(), body.json, reply):
         raise problem
     return _said(draft, text, reply)
 
 
-def _problem(draft: _Draft, text: str, reply: HttpReply) -> ChannelError | None:
+def _problem(draft: _Draft, text: str, payload: JsonValue, reply: HttpReply) -> ChannelError | None:
     problem: ChannelError | None = None
-    if draft.blocked and not draft.candidates_seen:
+    if draft.blocked and not (text and draft.finish):
         problem = fault(Fault.REFUSED, reply, f"the prompt was blocked: {draft.blocked}")
     elif not draft.candidates_seen:
-        problem = garbled(reply, "the reply has no candidates")
-    elif draft.finish in _BLOCKED:
-        problem = fault(Fault.REFUSED, reply, f"filtered: {draft.finish}")
-    elif draft.finish == "RECITATION":
-        problem = fault(Fault.REFUSED, reply, "the output was too close to a source: RECITATION", change="rephrase")
-    elif draft.finish == "MAX_TOKENS":
-        problem = truncated(reply)
-    elif draft.finish not in {"STOP", ""}:
+        problem = pointless(reply, payload, "the reply has no candidates")
+    elif draft.finish in FILTERED:
+        problem = filtered(reply, draft.finish)
+    elif draft.finish in TRUNCATED:
+        problem = truncated(reply, draft.finish)
+    elif draft.finish and draft.finish not in COMPLETE:
         problem = unfinished(reply, "finishReason", draft.finish, Remedy.RETRY_FAST)
     elif not text:
         problem = thought_only(reply) if draft.thought else empty(reply)

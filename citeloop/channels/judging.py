@@ -5,27 +5,41 @@ from datetime import UTC, timedelta
 
 from pydantic import JsonValue
 
-from citeloop.channels.complaints import Complaint, complaint_of, find_complaint
+from citeloop.channels.complaints import Complaint, complaint_of, find_complaint, message_in, plain_message
 from citeloop.channels.delays import (
     BEIJING,
     Due,
     header_delay,
     is_chinese,
+    moment_delay,
     next_day,
     next_hour,
     reset_delay,
     text_delay,
 )
 from citeloop.channels.errors import ChannelError, Fault, Remedy
-from citeloop.channels.kinds import DAILY, HOURLY, MONEY, any_of, rule_for
-from citeloop.channels.reply import Body, HttpReply, read_body
+from citeloop.channels.kinds import rule_for
+from citeloop.channels.limits import DAILY, HOURLY, RATE_CODES, RATE_WORDS, UNPAID
+from citeloop.channels.reply import Body, HttpReply, Shape, read_body
+from citeloop.channels.ruling import Rule, any_of
 from citeloop.channels.scrubbing import looks_like_key, scrub
 
 _WINDOW_RESET = timedelta(hours=1)
 _RETRIED = frozenset({Fault.RATE_LIMITED, Fault.OVERLOADED, Fault.TIMED_OUT, Fault.UNAVAILABLE})
+_LONGEST_LIMIT = timedelta(days=1)
+"""A rate limit that asks for more has mistaken its unit, or our clock: one look a day harms nobody."""
+_NAMING = frozenset({Fault.EXHAUSTED, Fault.UNAUTHORIZED, Fault.REFUSED, Fault.RATE_LIMITED, Fault.OVERLOADED})
+_LONGEST_CAUSE = 500
+"""Characters: an error is told shortly, and a longer text may be somebody's article about rate limits."""
+_PART_OF_AN_ANSWER = re.compile(
+    r'"(choices|delta|content|text|output|candidates|parts|item|response|reasoning_content|thinking)"\s*:'
+)
+_RESULTS = frozenset({"choices", "candidates", "output", "content", "delta", "usage", "item", "response"})
+_KINDS = frozenset({"type", "object"})
+"""Fields by which an event says what it is; only with a message beside them may it be a failure."""
 _STANDING_QUOTA = any_of(r"\bquota\b", r"额度|配额")
-_MINUTE_LIMIT = any_of(r"per[- ]minute", r"\b[rt]pm\b", r"throttl", r"rate", r"每分钟")
-_MINUTE_CODE = any_of(r"throttl", r"rate", r"RESOURCE_EXHAUSTED")
+_PASSING_QUOTA = any_of(r"\brate", r"check quota")
+"""Words that name a quota and mean a rate; Google asks to check it under every limit."""
 
 
 def judge(reply: HttpReply, body: Body) -> ChannelError | None:
@@ -38,8 +52,34 @@ def judge(reply: HttpReply, body: Body) -> ChannelError | None:
 
 def judge_event(payload: JsonValue, reply: HttpReply) -> ChannelError | None:
     """The same for one event of a stream: providers fail in mid-stream under a 200."""
-    complaint = complaint_of(payload, reply)
-    return _judged(complaint, reply) if complaint else None
+    if complaint := complaint_of(payload, reply):
+        return _judged(complaint, reply)
+    return None if _may_be_a_result(payload) else _cause_in(payload, reply)
+
+
+def _may_be_a_result(payload: JsonValue) -> bool:
+    if not isinstance(payload, dict):
+        return False
+    named = bool(payload.keys() & _KINDS) and not isinstance(payload.get("message"), str)
+    return named or bool(payload.keys() & _RESULTS)
+
+
+def judge_words(text: str, reply: HttpReply) -> ChannelError | None:
+    """What plain words in the place of an answer name as the cause, if they name one."""
+    if not text or len(text) > _LONGEST_CAUSE or _PART_OF_AN_ANSWER.search(text):
+        return None
+    return _named(Complaint(reply.status, text, headers=dict(reply.headers)), reply)
+
+
+def unreadable(reply: HttpReply, body: Body, wanted: str) -> ChannelError:
+    """For a good status without `wanted`: the cause that the text or the page's title names, else GARBLED."""
+    words = plain_message(body) if body.shape in {Shape.TEXT, Shape.HTML} else ""
+    return judge_words(words, reply) or garbled(reply, f"expected {wanted} and got {body.shape}: {body.text[:200]}")
+
+
+def pointless(reply: HttpReply, payload: JsonValue, problem: str) -> ChannelError:
+    """For a payload without its result: the cause that its message names, else GARBLED with `problem`."""
+    return _cause_in(payload, reply) or garbled(reply, problem)
 
 
 def judged_json(reply: HttpReply, limit: int | None = None) -> JsonValue:
@@ -48,7 +88,7 @@ def judged_json(reply: HttpReply, limit: int | None = None) -> JsonValue:
     if error := judge(reply, body):
         raise error
     if not isinstance(body.json, dict):
-        raise garbled(reply, f"expected a JSON object and got {body.shape}: {body.text[:200]}")
+        raise unreadable(reply, body, "a JSON object")
     return body.json
 
 
@@ -75,16 +115,24 @@ def request_id(reply: HttpReply, payload: JsonValue = None) -> str:
     return "" if looks_like_key(found) else found
 
 
+def _cause_in(payload: JsonValue, reply: HttpReply) -> ChannelError | None:
+    if isinstance(payload, str):
+        return judge_words(payload, reply)
+    complaint = message_in(payload, reply)
+    return _named(complaint, reply) if 0 < len(complaint.message) <= _LONGEST_CAUSE else None
+
+
+def _named(complaint: Complaint, reply: HttpReply) -> ChannelError | None:
+    """The judgement where the words or codes name a cause; None where only the status would."""
+    return _judged(complaint, reply) if rule_for(complaint).fault in _NAMING else None
+
+
 def _judged(complaint: Complaint, reply: HttpReply) -> ChannelError:
     rule = rule_for(complaint)
     kind = _kind(rule.fault, complaint)
-    due = None if rule is MONEY or kind.final else _due(complaint, reply)
-    if due is None and rule is DAILY:
-        due = _reset(complaint, reply)
-    elif due is None and rule is HOURLY:
-        due = next_hour(reply.received_at)
-    elif due is None and kind is Fault.RATE_LIMITED and _is_standing_quota(complaint):
-        kind = Fault.EXHAUSTED
+    if kind is Fault.RATE_LIMITED and rule is not HOURLY and not _delay(complaint, reply):
+        kind = Fault.EXHAUSTED if _is_standing_quota(complaint) else kind
+    due = None if rule in UNPAID or kind.final else _due(rule, kind, complaint, reply)
     return ChannelError(
         kind,
         scrub(complaint.headline),
@@ -107,16 +155,30 @@ def _kind(kind: Fault, complaint: Complaint) -> Fault:
     return kind
 
 
-def _due(complaint: Complaint, reply: HttpReply) -> Due | None:
-    delay = header_delay(complaint.headers, reply.received_at) or text_delay(complaint.message)
-    return Due(delay) if delay else None
+def _due(rule: Rule, kind: Fault, complaint: Complaint, reply: HttpReply) -> Due | None:
+    due = Due(delay) if (delay := _delay(complaint, reply)) else None
+    if due is None and rule is DAILY:
+        due = _reset(complaint, reply)
+    elif due is None and rule is HOURLY:
+        due = next_hour(reply.received_at)
+    elif due is None and kind is Fault.EXHAUSTED:
+        due = reset_delay({}, complaint.message, reply.received_at)
+    elif due is None and kind in _RETRIED and (until := moment_delay(complaint.message, reply.received_at)):
+        due = Due(until)
+    return Due(min(due.delay, _LONGEST_LIMIT), due.named) if due and kind in _RETRIED else due
+
+
+def _delay(complaint: Complaint, reply: HttpReply) -> timedelta | None:
+    return header_delay(complaint.headers, reply.received_at) or text_delay(complaint.message)
 
 
 def _is_standing_quota(complaint: Complaint) -> bool:
     """A 429 that names a quota and no delay needs a person (OpenAI's schema says so of a missing Retry-After)."""
     if complaint.status != 429 or not _STANDING_QUOTA.search(complaint.message):  # noqa: PLR2004
         return False
-    return not _MINUTE_LIMIT.search(complaint.message) and not complaint.has_code(_MINUTE_CODE)
+    if RATE_WORDS.search(complaint.message) or _PASSING_QUOTA.search(complaint.message):
+        return False
+    return not complaint.has_code(RATE_CODES)
 
 
 def _reset(complaint: Complaint, reply: HttpReply) -> Due:

@@ -3,99 +3,19 @@
 The order and the words come from real replies; tests/channels/wire_faults.jsonl holds them with their sources.
 """
 
-import re
-from dataclasses import dataclass
-
 from citeloop.channels.complaints import Complaint
 from citeloop.channels.errors import Fault, Remedy
+from citeloop.channels.limits import ALLOWANCE, DAILY, HOURLY, MINUTELY, MONEY, QUOTA, RATE_WORDS, VAGUE_MONEY
+from citeloop.channels.ruling import Rule, any_of
 
-_NEVER = re.compile(r"(?!)")
-_ALWAYS = re.compile(r"")
-
-
-def any_of(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Fits when a code or the words or the status match, and the status is one of `within` (if given).
-
-    change: may hold `{}` for the group of `words` that matched.
-    """
-
-    fault: Fault
-    codes: re.Pattern[str] = _NEVER
-    words: re.Pattern[str] = _NEVER
-    statuses: frozenset[int] = frozenset()
-    within: frozenset[int] | None = None
-    change: str = ""
-    remedy: Remedy | None = None
-
-    def fits(self, complaint: Complaint) -> bool:
-        if self.within is not None and complaint.status not in self.within:
-            return False
-        return (
-            complaint.status in self.statuses
-            or complaint.has_code(self.codes)
-            or bool(self.words.search(complaint.message))
-        )
-
-    def change_for(self, complaint: Complaint) -> str:
-        if "{}" not in self.change:
-            return self.change
-        found = self.words.search(complaint.message)
-        named = next((group for group in found.groups() if group), "") if found else ""
-        return self.change.format(named.lower()) if named else ""
+_ALWAYS = any_of("")
+_BELOW_500 = frozenset(range(500))
 
 
 def rule_for(complaint: Complaint) -> Rule:
     return next(rule for rule in _RULES if rule.fits(complaint))
 
 
-_BELOW_500 = frozenset(range(500))
-_LIMITING = frozenset({200, 403, 429})
-DAILY = Rule(
-    Fault.EXHAUSTED,
-    codes=any_of(r"^13(04|08|10)$", r"daily", r"perday", r"^QUOTA_USER", r"_per_day$"),
-    words=any_of(
-        r"\bper[- ]?(day|week|month)\b", r"\bdaily\b", r"\bweekly\b", r"\b[rt]pd\b", r"\d+[- ]hour (usage )?limit",
-        r"每日|每天|当日|今日|当天|每周|每月|使用上限|小时(内)?的?(用量|额度|限额)",
-    ),
-    within=_LIMITING,
-)  # fmt: skip
-HOURLY = Rule(
-    Fault.RATE_LIMITED, words=any_of(r"\bper[- ]?hour\b", r"\bhourly\b", r"每小时"), within=frozenset({403, 429})
-)
-MONEY = Rule(
-    Fault.EXHAUSTED,
-    codes=any_of(
-        r"^insufficient_(user_quota|balance|credits?|funds)$", r"^credit_balance_exhausted$",
-        r"arrearage", r"overdue", r"^(InvalidSubscription|InvalidAccountStatus|SetLimitExceeded)$",
-        r"insufficient_?balance", r"^billing_(error|hard_limit)", r"^exceeded_current_quota", r"^13(09|13)$",
-        r"^11(1[0-3]|21)$", r"FreeTierOnly", r"(ResourcePack|Resource)Exhausted$", r"^CommodityNotPurchased$",
-        r"not_?enough_?(credit|balance)", r"^payment_required$",
-    ),
-    words=any_of(
-        r"insufficient (account |user |api )?(balance|funds|credits?)",
-        r"balance.{0,12} (too low|not enough|insufficient)",
-        r"(credits?|balance|free tier.{0,20}) (is |are |has |have )?(been )?(exhausted|depleted|used up)",
-        r"\bno (prepaid |remaining )?credits\b", r"out of credits", r"(more|not enough|need|add|buy) credits",
-        r"no budget left", r"spend(ing)? (cap|limit)", r"budget (limit|cap)?.{0,10}(exceeded|reached)",
-        r"regain access", r"reached your specified api usage", r"\boverdue\b",
-        r"in good standing", r"payment (is )?required", r"(please |^)(recharge|top[- ]?up)",
-        r"free (allocated )?quota.{0,12}(exceeded|exhausted|used up)", r"in arrears", r"unpaid",
-        r"欠费|余额不足|余额为|余额已|余量已用尽|请(先)?(充值|续费)|账户异常|额度(不足|已用[尽完]|已耗尽|用[尽完])|预扣费|逾期|停服"
-        r"|资源包.{0,8}(用[尽完]|耗尽|到期)|套餐.{0,8}(用[尽完]|耗尽|到期|过期)",
-    ),
-    statuses=frozenset({402}),
-)  # fmt: skip
-VAGUE_MONEY = Rule(
-    Fault.EXHAUSTED,
-    codes=any_of(r"^insufficient_quota$", r"^QuotaExceeded$"),
-    words=any_of(r"plan and billing details"),
-)
-"""Also the words of Gemini and DashScope for a limit per minute; those are told apart before."""
 _PARAMETERS = (
     "temperature|top_p|top_k|presence_penalty|frequency_penalty|stop|seed|n|logprobs|logit_bias|reasoning_effort"
     "|response_format|stream_options|tool_choice|parallel_tool_calls|verbosity|thinking|stream"
@@ -103,18 +23,27 @@ _PARAMETERS = (
 _RULES: tuple[Rule, ...] = (
     # Gemini words every limit as "You exceeded your current quota … plan and billing".
     Rule(Fault.INVALID, words=any_of(r"\blimit: 0\b"), within=frozenset({429})),
+    MINUTELY,
     DAILY,
     MONEY,
+    ALLOWANCE,
     HOURLY,
-    Rule(Fault.RATE_LIMITED, codes=any_of(r"^RESOURCE_EXHAUSTED$"), words=any_of(r"allocated quota exceeded, please")),
+    Rule(
+        Fault.RATE_LIMITED,
+        codes=any_of(r"^RESOURCE_EXHAUSTED$"),
+        words=any_of(r"allocated quota exceeded, please", r"resource has been exhausted"),
+    ),
     VAGUE_MONEY,
+    QUOTA,
     Rule(
         Fault.REFUSED,
         codes=any_of(
             r"content_?(filter|policy)", r"data_?inspection", r"sensitive", r"riskdetection", r"policyviolation",
             r"moderation", r"privacyinformation", r"safety", r"^130[01]$", r"illegaldetected", r"responsible_?ai",
+            r"^base_resp:102[67]$", r"prohibited_?content", r"^blocklist$",
         ),
-        words=any_of(r"content exists risk", r"considered high risk", r"敏感(内容|信息|词)|不安全或敏感"),
+        words=any_of(r"content exists risk", r"considered high risk", r"new_sensitive",
+                     r"敏感(内容|信息|词)|不安全或敏感"),
     ),
     Rule(
         Fault.REFUSED,
@@ -128,6 +57,11 @@ _RULES: tuple[Rule, ...] = (
     ),
     Rule(
         Fault.UNAUTHORIZED,
+        words=any_of(r"api[-_ ]?(key|token)( is| has| was)?( been)? (expired|invalid|revoked|disabled|deleted)"),
+        within=_BELOW_500,
+    ),
+    Rule(
+        Fault.UNAUTHORIZED,
         codes=any_of(r"^TOKEN_EXPIRED$", r"^INVALID_JWT$", r"^(token|jwt)_?expired$"),
         words=any_of(r"(jwt|token)( is| has)? (been )?expired", r"token.{0,6}(已)?过期"),
         within=_BELOW_500,
@@ -136,14 +70,18 @@ _RULES: tuple[Rule, ...] = (
     Rule(
         Fault.UNAUTHORIZED,
         codes=any_of(
-            r"invalid_(api_key|iam_token)", r"^authentication", r"^authfailure", r"^100[0-4]$", r"^InvalidApiKey$",
+            r"invalid_(api_key|iam_token)", r"^authentication", r"^authfailure", r"^InvalidApiKey$",
+            r"^base_resp:(1004|2049)$", r"^unauthori[sz]ed$",
         ),
         words=any_of(
             r"(invalid|incorrect|missing|no) api[- ]?key", r"api[- ]?key.{0,6}( not valid| invalid| expired)",
-            r"authentication fail", r"无效的令牌|无效的? ?api ?key|鉴权失败|身份验证失败",
+            r"authentication fail", r"\bunauthori[sz]ed\b", r"\blogin fail",
+            r"无效的令牌|无效的? ?api ?key|鉴权失败|身份验证失败",
         ),
         statuses=frozenset({401}),
     ),
+    # Zhipu's numbers, which others give to other things.
+    Rule(Fault.UNAUTHORIZED, codes=any_of(r"^100[0-4]$"), unless=RATE_WORDS),
     Rule(
         Fault.INVALID,
         words=any_of(r"request too large.{0,120}token", r"must be reduced in order to run"),
@@ -163,11 +101,13 @@ _RULES: tuple[Rule, ...] = (
         codes=any_of(
             r"rate_?limit", r"throttl", r"too_?many", r"burst", r"requestlimitexceeded", r"requests_exceeded",
             r"^limit_requests$", r"^slow_down$", r"^130[23]$", r"inflight", r"_qps$", r"^LimitExceeded$",
+            r"^base_resp:(1002|1039|1041|2045)$",
         ),
         words=any_of(
             r"rate[- ]limit", r"too many (concurrent )?requests", r"max (rpm|tpm|concurrency)", r"\bqps\b",
-            r"concurrency (limit|exceeded)", r"slow down",
-            r"请求(过于|太)频繁|频率(上限|限制|过高|超限)|并发(数|量)?(过高|超限|已?达)|限流|请求数过多|速率限制",
+            r"concurrency (limit|exceeded)", r"slow down", r"(requests?|tokens) per (min|sec)",
+            r"请求(过于|太)频繁|频率(上限|限制|过高|超(限|出))|并发(数|量)?(过高|超限|已?达)|限流|请求数过多|速率限制"
+            r"|(并发|每分钟|每秒).{0,8}(额度|配额|上限|限制)",
         ),
         statuses=frozenset({429}),
     ),
@@ -222,8 +162,12 @@ _RULES: tuple[Rule, ...] = (
         codes=any_of(r"permission_?denied", r"access_?denied", r"^forbidden$"),
         statuses=frozenset({403, 407}),
     ),
-    Rule(Fault.INVALID, codes=any_of(r"invalid", r"missingparameter", r"^12(1\d|2[0-2])$"), within=_BELOW_500),
-    Rule(Fault.TIMED_OUT, statuses=frozenset({408, 504, 522, 524})),
+    Rule(
+        Fault.INVALID,
+        codes=any_of(r"invalid", r"missingparameter", r"^12(1\d|2[0-2])$", r"^base_resp:(1042|20(13|37|42|61))$"),
+        within=_BELOW_500,
+    ),
+    Rule(Fault.TIMED_OUT, codes=any_of(r"^base_resp:1001$"), statuses=frozenset({408, 504, 522, 524})),
     Rule(Fault.UNAVAILABLE, statuses=frozenset(range(500, 600)) | {409, 425, 499}),
     Rule(Fault.INVALID, within=frozenset(range(400, 500)), words=_ALWAYS),
     Rule(Fault.UNAVAILABLE, words=_ALWAYS),

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from citeloop.channels.chat import decode_chat
 from citeloop.channels.citations import listed
+from citeloop.channels.endings import ending
 from citeloop.channels.errors import Remedy
 from citeloop.channels.events import parse_events
 from citeloop.channels.fibers import decode_fiber
@@ -17,7 +18,7 @@ from citeloop.channels.generation import decode_generation
 from citeloop.channels.grounding import decode_gemini
 from citeloop.channels.handling import Judgement, accepted, unfinished
 from citeloop.channels.illustrators.ark_seedream import decode_seedream
-from citeloop.channels.judging import garbled, judge
+from citeloop.channels.judging import garbled, judge, unreadable
 from citeloop.channels.reply import Body, HttpReply, Shape, parse_json, read_body
 from citeloop.channels.responses import Pending, decode_responses
 from citeloop.channels.said import Said
@@ -41,7 +42,7 @@ def by_shape(otherwise: Judge) -> Judge:
 
 def judge_chat(reply: HttpReply) -> Judgement:
     choice = at(read_body(reply).json, "choices", 0)
-    if reply.ok and text_at(choice, "finish_reason") == "tool_calls" and at(choice, "message", "tool_calls"):
+    if reply.ok and ending(choice, "finish_reason") == "tool_calls" and at(choice, "message", "tool_calls"):
         return unfinished(Remedy.CONTINUE_TURN, "the model asks for a tool: run it and send its result back")
     chat = decode_chat(reply)
     return accepted(
@@ -119,7 +120,7 @@ def judge_anything(reply: HttpReply) -> Judgement:
         raise error
     if body.shape in {Shape.JSON, Shape.EMPTY}:
         return accepted("nothing complains")
-    raise garbled(reply, f"expected JSON and got {body.shape}: {body.text[:120]}")
+    raise unreadable(reply, body, "JSON")
 
 
 def _judge_of(payload: JsonValue) -> Judge | None:

@@ -3,12 +3,14 @@
 import json
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from pydantic import JsonValue
 
+from citeloop.channels.characters import storable, storable_json
 from citeloop.channels.errors import ChannelError, Fault
 
 BODY_LIMIT = 8 * 1024 * 1024
@@ -16,6 +18,7 @@ BODY_LIMIT = 8 * 1024 * 1024
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _SSE_START = re.compile(rb"(?:data|event|id|retry|error)?:")
+_SSE_LINE = re.compile(rb"(?m)^(?:data|event|error|\{)")
 _HTML_START = re.compile(rb"<(?:!doctype|html|head|body|h1|p|center|title|\?xml|br|div)\b", re.IGNORECASE)
 
 
@@ -49,7 +52,7 @@ class Body:
 
     @property
     def text(self) -> str:
-        return self.raw.decode("utf-8", "replace")
+        return storable(self.raw.decode("utf-8", "replace"))
 
 
 def read_body(reply: HttpReply, limit: int = BODY_LIMIT) -> Body:
@@ -63,17 +66,20 @@ def read_body(reply: HttpReply, limit: int = BODY_LIMIT) -> Body:
             return Body(Shape.JSON, raw, parse_json(raw))
         except ValueError:
             return Body(Shape.TEXT, raw)
-    if "event-stream" in declared or _SSE_START.match(raw):
+    if _SSE_START.match(raw) or ("event-stream" in declared and _SSE_LINE.search(raw)):
         return Body(Shape.EVENTS, raw)
     if "html" in declared or _HTML_START.match(raw):
         return Body(Shape.HTML, raw)
     return Body(Shape.TEXT, raw)
 
 
-def parse_json(raw: bytes | str) -> JsonValue:
-    """Like json.loads, but every failure is a ValueError, too deep a nesting included."""
+def parse_json(raw: bytes | str, fit: Callable[[JsonValue], JsonValue] = storable_json) -> JsonValue:
+    """Like json.loads, but every failure is a ValueError, too deep a nesting included, and every text storable.
+
+    fit: makes it so; a part of a stream needs its neighbours for that.
+    """
     try:
-        value: JsonValue = json.loads(raw)
+        value = fit(json.loads(raw))
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return value

@@ -9,10 +9,20 @@ from pydantic import JsonValue
 
 from citeloop.channels.chat import stated_cost
 from citeloop.channels.citations import citation, distinct, listed, marked, strings
-from citeloop.channels.endings import empty, thought_only, truncated, unfinished
+from citeloop.channels.endings import (
+    COMPLETE,
+    FILTERED,
+    TRUNCATED,
+    empty,
+    ending,
+    filtered,
+    thought_only,
+    truncated,
+    unfinished,
+)
 from citeloop.channels.errors import ChannelError, Fault, Remedy
 from citeloop.channels.foreign import at, count_at, first_count, items_at, text_at
-from citeloop.channels.judging import fault, garbled, judge, request_id
+from citeloop.channels.judging import fault, garbled, judge, pointless, request_id, unreadable
 from citeloop.channels.reply import HttpReply, Shape, read_body
 from citeloop.channels.said import Said
 from citeloop.channels.streams import payloads
@@ -20,8 +30,6 @@ from citeloop.models.measure import Citation
 from citeloop.models.usage import Usage
 
 _PENDING = frozenset({"queued", "in_progress"})
-_FILTERS = frozenset({"content_filter", "safety", "moderation"})
-_LIMITS = frozenset({"max_output_tokens", "max_tokens", "length", ""})
 _ENDED_BADLY = frozenset({"failed", "cancelled", "requires_action"})
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 
@@ -108,7 +116,7 @@ def decode_responses(reply: HttpReply) -> Said | Pending:
     if body.shape is Shape.EVENTS:
         return _settled(_streamed(body.raw, reply), reply)
     if not isinstance(body.json, dict):
-        raise garbled(reply, f"expected a response and got {body.shape}: {body.text[:200]}")
+        raise unreadable(reply, body, "a response")
     return _settled(body.json, reply)
 
 
@@ -134,7 +142,7 @@ def _streamed(raw: bytes, reply: HttpReply) -> dict[str, JsonValue]:
 
 
 def _settled(response: dict[str, JsonValue], reply: HttpReply) -> Said | Pending:
-    status = text_at(response, "status")
+    status = ending(response, "status")
     if status in _PENDING:
         identity = text_at(response, "id")
         if not identity:
@@ -164,25 +172,31 @@ def _settled(response: dict[str, JsonValue], reply: HttpReply) -> Said | Pending
 def _problem(
     response: dict[str, JsonValue], status: str, output: _Output, text: str, reply: HttpReply
 ) -> ChannelError | None:
-    reason = text_at(response, "incomplete_details", "reason")
+    reason = ending(response, "incomplete_details", "reason")
     problem: ChannelError | None = None
     if status in _ENDED_BADLY:
         problem = _ended_badly(status, reply)
-    elif reason in _FILTERS:
-        problem = fault(Fault.REFUSED, reply, f"filtered: {reason}")
+    elif reason in FILTERED:
+        problem = filtered(reply, reason)
     elif output.refusal and not text:
         problem = fault(Fault.REFUSED, reply, f"the model refused: {output.refusal}")
     elif not text and output.thought:
         problem = thought_only(reply)
     elif status == "incomplete":
-        problem = truncated(reply) if reason in _LIMITS else garbled(reply, f"incomplete: {reason}")
+        problem = _cut_short(reason, reply)
     elif not isinstance(at(response, "output"), list):
-        problem = garbled(reply, "the reply holds no output")
+        problem = pointless(reply, response, "the reply holds no output")
     elif not text:
         problem = empty(reply)
-    elif status not in {"completed", ""}:
+    elif status and status not in COMPLETE:
         problem = unfinished(reply, "status", status)
     return problem
+
+
+def _cut_short(reason: str, reply: HttpReply) -> ChannelError:
+    if not reason or reason in TRUNCATED:
+        return truncated(reply, reason)
+    return garbled(reply, f"incomplete: {reason}")
 
 
 def _ended_badly(status: str, reply: HttpReply) -> ChannelError:

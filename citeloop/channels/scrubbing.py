@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from citeloop.channels.characters import storable
+
 LONGEST = 300
 _SHORTEST_SECRET = 4
 _MASK = "***"
@@ -39,7 +41,7 @@ def looks_like_key(text: str) -> bool:
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     """`text` in one line of at most 300 characters; `secrets` and whatever looks like a key are masked."""
-    text = mask(text, secrets)
+    text = mask(storable(text), secrets)
     text = _BLANK.sub(" ", text[: LONGEST * 20]).strip()
     for pattern, replacement in _PATTERNS:
         text = pattern.sub(replacement, text)

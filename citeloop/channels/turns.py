@@ -9,10 +9,21 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from citeloop.channels.citations import distinct, listed, strings
-from citeloop.channels.endings import COMPLETE, empty, thought_only, truncated, unfinished
+from citeloop.channels.endings import (
+    COMPLETE,
+    FILTERED,
+    FULL,
+    TRUNCATED,
+    empty,
+    ending,
+    filtered,
+    thought_only,
+    truncated,
+    unfinished,
+)
 from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.foreign import at, count_at, items_at, text_at
-from citeloop.channels.judging import fault, garbled, judge, request_id
+from citeloop.channels.judging import fault, garbled, judge, pointless, request_id, unreadable
 from citeloop.channels.reply import HttpReply, Shape, parse_json, read_body
 from citeloop.channels.said import Said
 from citeloop.channels.streams import payloads
@@ -52,13 +63,13 @@ def decode_turn(reply: HttpReply, before: list[JsonValue] | None = None) -> Said
     elif isinstance(body.json, dict):
         turn = _Turn(
             blocks=list(items_at(body.json, "content")),
-            stop=text_at(body.json, "stop_reason"),
+            stop=ending(body.json, "stop_reason"),
             model=text_at(body.json, "model"),
             identity=body.json,
         )
         _count(turn, at(body.json, "usage"))
     else:
-        raise garbled(reply, f"expected a message and got {body.shape}: {body.text[:200]}")
+        raise unreadable(reply, body, "a message")
     usage = _usage(turn.usage)
     if turn.stop == "pause_turn":
         return Paused(turn.blocks, usage)
@@ -83,7 +94,7 @@ def _streamed(raw: bytes, reply: HttpReply) -> _Turn:
                 if (block := blocks.get(count_at(payload, "index"))) is not None:
                     _grow(block, at(payload, "delta"))
             case "message_delta":
-                turn.stop = text_at(payload, "delta", "stop_reason") or turn.stop
+                turn.stop = ending(payload, "delta", "stop_reason") or turn.stop
                 _count(turn, at(payload, "usage"))
             case "message_stop":
                 ended = True
@@ -143,20 +154,22 @@ def _settled(turn: _Turn, blocks: list[JsonValue], usage: Usage, reply: HttpRepl
 
 def _problem(turn: _Turn, blocks: list[JsonValue], text: str, reply: HttpReply) -> ChannelError | None:
     thought = any("thinking" in text_at(one, "type") for one in blocks)
-    if turn.stop == "refusal":
-        return fault(Fault.REFUSED, reply, "the model refused")
-    if turn.stop == "model_context_window_exceeded":
-        return garbled(reply, "truncated: the context window is full", change="shorten_input")
-    if turn.stop != "max_tokens" and (problem := _search_problem(blocks, reply)):
+    if turn.stop in FILTERED:
+        return filtered(reply, turn.stop)
+    if turn.stop in FULL:
+        return truncated(reply, turn.stop)
+    if turn.stop not in TRUNCATED and (problem := _search_problem(blocks, reply)):
         return problem
     if not text and thought:
         return thought_only(reply)
-    if turn.stop == "max_tokens":
-        return truncated(reply)
+    if turn.stop in TRUNCATED:
+        return truncated(reply, turn.stop)
     return _open_end(turn, text, reply)
 
 
 def _open_end(turn: _Turn, text: str, reply: HttpReply) -> ChannelError | None:
+    if not turn.blocks and not turn.stop:
+        return pointless(reply, turn.identity, "the reply holds no message")
     if not text:
         return empty(reply)
     return None if turn.stop in COMPLETE else unfinished(reply, "stop_reason", turn.stop)

@@ -5,10 +5,11 @@
 
 import asyncio
 import copy
+import dataclasses
 import gzip
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from citeloop.channels import engines, illustrators, writers
 from citeloop.channels.chat import decode_chat
@@ -66,8 +68,38 @@ WORDS = (
     "groundingMetadata", "groundingChunks", "groundingSupports", "segment", "startIndex", "endIndex", "context",
     "references", "incomplete_details", "task_status", "task_id", "image", "input", "tool_calls", "photos", "urls",
 )  # fmt: skip
+FREE = {
+    "content",
+    "text",
+    "title",
+    "url",
+    "uri",
+    "query",
+    "queries",
+    "webSearchQueries",
+    "search_queries",
+    "citations",
+    "citation",
+    "id",
+    "model",
+    "message",
+    "errmsg",
+    "request_id",
+    "task_id",
+    "partial_json",
+    "output",
+    "photographer",
+    "name",
+    "image",
+    "large",
+    "regular",
+    "arguments",
+    "modelVersion",
+}
+"""Where providers write what they like."""
 TEXTS = st.one_of(
     st.text(max_size=20),
+    st.text(st.sampled_from("a茶\x00\ud83d\ude00"), max_size=6),
     st.just(KEY),
     st.just(f"Bearer {KEY}\n"),
     st.just(f"try again in {'9' * 30} hours, key {KEY}"),
@@ -100,6 +132,24 @@ def bent(draw: st.DrawFn) -> Json:
     return shape
 
 
+@st.composite
+def unstorable(draw: st.DrawFn) -> Json:
+    """A good reply of some dialect in which every free text has characters that cannot be stored, or half of one."""
+    mark = draw(st.text(st.sampled_from("\x00\ud83d\ude00"), min_size=1, max_size=3))
+    first = draw(st.booleans())
+
+    def spoiled(value: Json, name: str = "") -> Json:
+        if isinstance(value, dict):
+            return {key: spoiled(one, key) for key, one in value.items()}
+        if isinstance(value, list):
+            return [spoiled(one, name) for one in value]
+        if not isinstance(value, str) or name not in FREE:
+            return value
+        return value[:9] + mark + value[9:] if first else value + mark
+
+    return spoiled(draw(st.sampled_from(SHAPES)))
+
+
 def events(payloads: list[Json]) -> bytes:
     return b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in payloads)
 
@@ -115,6 +165,9 @@ PLAIN = st.one_of(
     st.lists(VALUES, max_size=4).map(events),
     bent().map(lambda value: json.dumps(value).encode()),
     st.lists(bent(), min_size=1, max_size=4).map(events),
+    unstorable().map(lambda value: json.dumps(value).encode()),
+    st.lists(unstorable(), min_size=1, max_size=4).map(events),
+    st.builds(lambda shape, mark: json.dumps({"error": {"message": mark, "code": shape}}).encode(), TEXTS, TEXTS),
     st.just(b"[" * 5_000),
     st.just(b'{"a":' * 5_000),
 )
@@ -174,7 +227,29 @@ def _uses(http: httpx.AsyncClient) -> list[Callable[[], Awaitable[object]]]:
     return uses
 
 
+def _texts(value: object) -> Iterator[str]:
+    """Every string in a reply, whatever records and lists it is wrapped in."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, BaseModel):
+        yield from _texts(dict(value))
+    elif dataclasses.is_dataclass(value):
+        yield from _texts([getattr(value, one.name) for one in dataclasses.fields(value)])
+    elif isinstance(value, dict):
+        yield from _texts([*value, *value.values()])
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _texts(one)
+
+
+def _storable(value: object) -> None:
+    for text in _texts(value):
+        text.encode()
+        assert "\x00" not in text
+
+
 def _check(error: ChannelError, secret: str) -> None:
+    _storable([error.message, error.request_id, error.change, *error.args])
     assert secret not in f"{error} {error.request_id} {error.args}"
     assert len(error.message) <= 330
     assert "\n" not in error.message
@@ -182,7 +257,7 @@ def _check(error: ChannelError, secret: str) -> None:
 
 async def _outcome(use: Callable[[], Awaitable[object]]) -> ChannelError | None:
     try:
-        await use()
+        _storable(await use())
     except ChannelError as error:
         return error
     except Undecidable:
@@ -197,7 +272,7 @@ async def _used(status: int, headers: dict[str, str], body: bytes) -> list[Chann
 
 def _decoded(decode: Callable[[HttpReply], object], reply: HttpReply) -> ChannelError | None:
     try:
-        decode(reply)
+        _storable(decode(reply))
     except ChannelError as error:
         return error
     return None
@@ -220,6 +295,7 @@ def test_every_service_judges_any_bytes_in_one_line(
     found = judgement(service, HttpReply(status, headers, body, NOW))
     assert KEY not in found.model_dump_json()
     assert found.handling
+    _storable(found)
     assert "\n" not in found.why
     assert found.delay_s is None or found.delay_s > 0
 
