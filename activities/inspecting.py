@@ -74,7 +74,10 @@ def _too_early(outside: Outside, site: str, url: str, *, late: bool) -> str:
         return _NO_PAGE
     if kind is SiteKind.FOLDER and not late:
         return _BUILT_LATER
-    return "" if urlsplit(url).netloc else _NO_ADDRESS
+    try:
+        return "" if urlsplit(url).netloc else _NO_ADDRESS
+    except ValueError:  # such as http://[
+        return _NO_ADDRESS
 
 
 async def ping(outside: Outside, site: str, url: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from activities import failures
 from activities.experience import Experience
 from activities.setbacks import Attempt, Setbacks
 from activities.turns import Leave, Turns
-from citeloop.channels.errors import ChannelError
+from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.outside import ChannelGone, Outside
 from citeloop.channels.ports import Call, Completion
 from citeloop.models.channel import ChannelSpec
@@ -26,6 +27,8 @@ from citeloop.store.errors import StoreUnavailable
 from citeloop.store.repositories import allowances, articles, channels, throttling
 from citeloop.store.repositories.articles import Bought
 from citeloop.store.repositories.pacing import Closed, Slot
+
+log = logging.getLogger(__name__)
 
 Reply = TypeVar("Reply")
 Kept = TypeVar("Kept")
@@ -108,12 +111,16 @@ class Till:
             return await request(call)
         except ChannelError:
             raise
-        except BaseException:
+        except (asyncio.CancelledError, ChannelGone):
             if leave.probe:
                 with contextlib.suppress(StoreUnavailable):
                     async with self._database.operator() as op:
                         await throttling.give_up_probe(op, spec.name)
             raise
+        except Exception as error:
+            # What nobody foresaw may have been paid for: it counts, or it would be bought again without end.
+            log.exception("channel %s: a reply could not be read", spec.name)
+            raise ChannelError(Fault.GARBLED, f"its reply could not be read: {type(error).__name__}") from error
         finally:
             self._experience.lasted(spec, time.monotonic() - began)
 

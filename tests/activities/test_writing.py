@@ -9,8 +9,10 @@ import pytest
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.failures import BROKEN, CHANNEL_GONE
-from activities.till import purchase_id
+from activities.till import Till, policy_of, purchase_id
+from activities.turns import look
 from activities.writing import draft_id
+from citeloop.channels.ports import Call
 from citeloop.models import ids
 from citeloop.models.plan import Stage
 from citeloop.models.work import Draft, Held, Step, Waiting
@@ -289,3 +291,33 @@ async def _called(workshop: Workshop) -> None:
     async with asyncio.timeout(5):
         while not await workshop.calls("deepseek"):
             await asyncio.sleep(0.02)
+
+
+async def test_a_reply_that_breaks_its_reader_counts_as_a_fault_and_is_not_bought_for_ever(workshop: Workshop) -> None:
+    plan = await workshop.article()
+    step = workshop.step(plan, GENERATE, "deepseek")
+    till = Till(workshop.database, workshop.outside())
+
+    async def unforeseen(_: Call) -> str:
+        raise UnicodeEncodeError("utf-8", "\ud83d", 0, 1, "surrogates not allowed")
+
+    async def buy(_: Step) -> None:
+        async with workshop.database.tenant(workshop.tenant.id) as scope:
+            slot = await look(scope, step.route)
+        await till.buy(
+            unforeseen,
+            Call(purchase_id=purchase_id(step), policy=policy_of(plan, step)),
+            tenant_id=workshop.tenant.id,
+            article_id=plan.article_id,
+            channel=step.route,
+            last_resort=True,
+            slot=slot,
+        )
+
+    kinds = []
+    for _ in range(2):
+        with pytest.raises(ApplicationError) as raised:
+            await workshop.run(buy, step)
+        kinds.append((raised.value.type, raised.value.non_retryable))
+    assert kinds == [("garbled", False), (BROKEN, True)]
+    assert await faults(workshop, step) == 2

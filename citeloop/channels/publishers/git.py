@@ -15,7 +15,7 @@ from citeloop.channels.scrubbing import scrub
 _KEPT = ("PATH", "HOME", "SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME", "TMPDIR")
 """Of our environment, which holds keys that git and its hooks have no business with."""
 _REFUSED = re.compile(
-    r"authentication failed|permission denied|could not read (username|password)|403|401", re.IGNORECASE
+    r"authentication failed|permission denied|could not read (username|password)|error: ?40[13]\b", re.IGNORECASE
 )
 _DIVERGED = re.compile(r"not possible to fast-forward|diverg|rejected", re.IGNORECASE)
 _OURSELVES = ("-c", "user.name=CiteLoop", "-c", "user.email=citeloop@localhost")

@@ -3,13 +3,14 @@
 A page that engines cannot read is reported, since asking them about it would be pointless.
 """
 
+import contextlib
 import re
 from html.parser import HTMLParser
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
-from citeloop.channels.errors import ChannelError
+from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.patience import Patience
 from citeloop.channels.ports import Call, Post
 from citeloop.channels.reply import HttpReply, read_body
@@ -90,12 +91,13 @@ def judge_page(url: str, reply: HttpReply, robots: Robots, title: str, text: str
     problems, notes = [], []
     if reply.status != _OK:
         problems.append(f"the page answers HTTP {reply.status}")
+    elif (page := _read(reply)) is None:
+        encoding = reply.headers.get("content-encoding", "")
+        problems.append(f"the page cannot be decoded{f' (content-encoding: {encoding})' if encoding else ''}")
     else:
-        page = _Reader()
-        page.feed(read_body(reply, _LIMIT).text)
         problems += _missing(page, title, text)
         problems += [f"the page tells engines to leave it out: {where}" for where in page.hidden]
-        if page.canonical and not _same(urljoin(url, page.canonical), url):
+        if page.canonical and not _same(_joined(url, page.canonical), url):
             notes.append(f"the page names {page.canonical} as its original: engines cite that one")
         if not page.structured:
             notes.append("the page has no JSON-LD")
@@ -131,8 +133,38 @@ async def _fetch(wire: Wire, url: str, patience: Patience) -> tuple[str, HttpRep
         reply = await wire.exchange(request, patience.call(), lambda reply: reply, limit=_LIMIT)
         if reply.status not in _REDIRECTED or not reply.headers.get("location"):
             break
-        url = urljoin(url, reply.headers["location"])
+        location = reply.headers["location"]
+        url = _joined(url, location)
+        if not _is_web(url):
+            raise ChannelError(Fault.GARBLED, f"it redirects to {location[:100]!r}, which is no web address")
     return url, reply
+
+
+def _is_web(url: str) -> bool:
+    try:
+        return urlsplit(url).scheme in {"http", "https"}
+    except ValueError:
+        return False
+
+
+def _read(reply: HttpReply) -> _Reader | None:
+    """None: its bytes are no text. Of a page that breaks off in mid-markup counts what was read until then."""
+    page = _Reader()
+    try:
+        text = read_body(reply, _LIMIT).text
+    except ChannelError:
+        return None
+    with contextlib.suppress(AssertionError):  # how the standard parser meets `<![foo[`
+        page.feed(text)
+    return page
+
+
+def _joined(base: str, reference: str) -> str:
+    """The reference as it stands where it is no address, such as `https://[domain]/x`."""
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        return reference
 
 
 def _missing(page: _Reader, title: str, text: str) -> list[str]:
@@ -172,6 +204,25 @@ def _barred(url: str, robots: Robots) -> list[str]:
     """By RFC 9309: no robots.txt (4xx) allows everything."""
     if robots.status != _OK:
         return []
+    rules = _rules(robots.text.splitlines())
+    return [name for name in READERS if not rules.can_fetch(name, url)]
+
+
+def _rules(lines: list[str]) -> RobotFileParser:
+    """Lines that are no rules, such as `Disallow: //[x`, are left out, as crawlers do."""
     parser = RobotFileParser()
-    parser.parse(robots.text.splitlines())
-    return [name for name in READERS if not parser.can_fetch(name, url)]
+    try:
+        parser.parse(lines)
+    except ValueError:
+        sound = [line for line in lines if _is_sound(line)]
+        parser = RobotFileParser()
+        parser.parse(sound)
+    return parser
+
+
+def _is_sound(line: str) -> bool:
+    try:
+        RobotFileParser().parse(["User-agent: *", line])
+    except ValueError:
+        return False
+    return True

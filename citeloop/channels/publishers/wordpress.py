@@ -107,16 +107,19 @@ class WordPress:
         return await check_wordpress(self._rest, self._site.base_url, Patience(call))
 
     async def _fields(self, post: Post, patience: Patience) -> tuple[dict[str, JsonValue], list[str]]:
-        """The post's fields but for slug and status, and what had to be left out."""
+        """The post's fields but for slug and status, and what had to be left out.
+
+        WordPress takes title and excerpt for HTML, and themes print them as they are.
+        """
         notes: list[str] = []
         media, source = await self._picture(post, patience, notes)
         script = ""
         if post.json_ld and await self._may_script(patience, notes):
             script = markup.json_ld(post, image=source)
         fields: dict[str, JsonValue] = {
-            "title": post.title,
+            "title": html.escape(post.title, quote=False),
             "content": f"{_on_one_line(post.html)}{markup.span(post.marker)}{script}",
-            "excerpt": post.excerpt,
+            "excerpt": html.escape(post.excerpt, quote=False),
         }
         if media:
             fields["featured_media"] = media

@@ -128,6 +128,24 @@ def test_another_original_and_a_lack_of_json_ld_are_noted() -> None:
     assert judged(PAGE.replace("https://blog.example/tea/", "/tea#top")).notes == ()
 
 
+def test_a_page_that_cannot_be_decoded_is_not_readable() -> None:
+    packed = judged(content_encoding="br")
+    cut = HttpReply(200, {"content-encoding": "gzip"}, b"\x1f\x8b\x08", datetime.now(UTC))
+    assert packed.problems == ("the page cannot be decoded (content-encoding: br)",)
+    assert "cannot be decoded" in judge_page(URL, cut, NO_ROBOTS, "t").problems[0]
+
+
+@pytest.mark.parametrize("oddity", ["<![foo[", "<![ endif]-->", '<link rel=canonical href="https://[domain]/x">'])
+def test_odd_markup_is_no_reason_to_fail(oddity: str) -> None:
+    assert judged(PAGE.replace("</body>", f"{oddity}</body>")).readable
+
+
+@pytest.mark.parametrize("oddity", ["Disallow: //[x", "Crawl-delay: ²", "Request-rate: ¹/²"])
+def test_a_robots_line_that_is_no_rule_is_left_out_and_the_others_count(oddity: str) -> None:
+    found = judged(robots=Robots(200, f"User-agent: *\n{oddity}\n\nUser-agent: GPTBot\nDisallow: /\n"))
+    assert found.barred == ("GPTBot",)
+
+
 async def fetched(site: Scripted) -> PageCheck:
     async with site.client() as http:
         return await check_page(Wire(http, "blog"), URL, POST, call())
@@ -152,6 +170,12 @@ async def test_a_page_that_cannot_be_reached_and_one_that_redirects_in_circles_a
     assert "cannot be reached" in lost.problems[0]
     circle = await fetched(Scripted([("GET", "", [httpx.Response(302, headers={"location": "/tea/"})])]))
     assert circle.problems[0] == "the page answers HTTP 302"
+
+
+@pytest.mark.parametrize("location", ["http://[", "mailto:a@b.example", "javascript:alert(1)"])
+async def test_a_redirect_to_no_address_is_a_problem(location: str) -> None:
+    found = await fetched(Scripted([("GET", "", [httpx.Response(302, headers={"location": location})])]))
+    assert "cannot be reached" in found.problems[0]
 
 
 async def test_a_robots_txt_that_cannot_be_fetched_is_no_verdict_on_the_page() -> None:

@@ -70,6 +70,15 @@ async def test_a_post_is_created_once_with_its_marker_and_slug() -> None:
     assert request.headers["authorization"] == "Basic bWU6cGFzcyB3b3Jk"
 
 
+async def test_markup_in_a_title_or_excerpt_is_text_to_wordpress() -> None:
+    site = Site(post_posts=httpx.Response(201, json=row()))
+    title = "Vue <div> & <script>alert(1)</script>"
+    await site.run("publish", POST.model_copy(update={"title": title, "excerpt": "<b>Tea</b>"}))
+    fields = json.loads(site.requests[-1].content)
+    assert fields["title"] == "Vue &lt;div&gt; &amp; &lt;script&gt;alert(1)&lt;/script&gt;"
+    assert fields["excerpt"] == "&lt;b&gt;Tea&lt;/b&gt;"
+
+
 async def test_a_look_up_asks_for_every_status_by_slug() -> None:
     site = Site(get_posts=httpx.Response(200, json=[row()]))
     assert await site.run("look_up") == Placed(remote_id="7", url="https://blog.example/tea-1a2b/")
