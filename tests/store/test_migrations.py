@@ -1,8 +1,11 @@
 import asyncio
+from pathlib import Path
 
 import asyncpg
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -46,6 +49,62 @@ async def test_models_and_migrations_agree(empty: str) -> None:
 
     async with engine.connect() as connection:
         assert await connection.run_sync(differences) == []
+    await engine.dispose()
+
+
+OLDER = """
+SELECT set_config('citeloop.tenant', '{tenant}', false);
+INSERT INTO tenants (id, name, weight) VALUES ('{tenant}', '{tenant}', 1);
+INSERT INTO brands (tenant_id, id, name, content) VALUES ('{tenant}', 'b1', '', '{{}}');
+INSERT INTO manifests (tenant_id, id, version, brand, rivals, engines, replicates, matcher_version)
+VALUES ('{tenant}', 'm1', 1, '{{}}', '[]', '{{}}', 1, '1');
+INSERT INTO campaigns (tenant_id, id, name, brand_id, manifest_id, request, fingerprint, state)
+VALUES ('{tenant}', 'c1', '', 'b1', 'm1', '{{}}', '', 'running');
+INSERT INTO articles (tenant_id, id, campaign_id, brand_id, manifest_id, keyword, locale, kind, priority, position,
+                      plan, stage)
+SELECT '{tenant}', id, campaign, 'b1', 'm1', '', '', '', 3, 0, '{{}}', 'rewrite'
+FROM (VALUES ('a1', 'c1'), ('a2', NULL)) AS made (id, campaign);
+"""
+DRAFTED = """
+INSERT INTO drafts (tenant_id, id, article_id, digest, stage, round, channel, title, chars, body)
+SELECT tenant_id, '{name} ' || made || ' ' || id, id, '', made, 0, '', '', 0, ''
+FROM articles, unnest(ARRAY['generate', 'rewrite']) AS made WHERE tenant_id = '{tenant}'
+"""
+
+
+async def test_older_rewrites_and_those_of_older_workers_get_their_neighbours(empty: str) -> None:
+    await upgrade_to(empty, "0006")
+    owner = await asyncpg.connect(empty)
+    try:
+        for tenant in ("one", "two"):
+            await owner.execute(OLDER.format(tenant=tenant))
+            await owner.execute(DRAFTED.format(tenant=tenant, name="before"))
+        await migrate.upgrade(empty)
+        for tenant in ("one", "two"):
+            await owner.execute(f"SELECT set_config('citeloop.tenant', '{tenant}', false)")
+            await owner.execute(DRAFTED.format(tenant=tenant, name="after"))
+            found = dict(await owner.fetch("SELECT id, neighbourhood FROM drafts WHERE neighbourhood <> ''"))
+            assert found == {
+                f"{when} rewrite {article}": neighbourhood
+                for when in ("before", "after")
+                for article, neighbourhood in (("a1", "c1/b1"), ("a2", "/b1"))
+            }
+            assert await owner.fetchval("SELECT count(*) FROM drafts") == 8  # row-level security binds the owner again
+    finally:
+        await owner.close()
+
+
+async def upgrade_to(url: str, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
+    engine = create_async_engine(url.replace("postgresql://", "postgresql+asyncpg://"))
+
+    def run(connection: Connection) -> None:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+    async with engine.begin() as connection:
+        await connection.run_sync(run)
     await engine.dispose()
 
 

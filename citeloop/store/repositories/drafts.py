@@ -25,15 +25,15 @@ _ARTICLE_OF = text("SELECT article_id FROM drafts WHERE tenant_id = :tenant AND 
 _LATEST = text(
     _COLUMNS + "WHERE tenant_id = :tenant AND article_id = :article ORDER BY created_at DESC, round DESC LIMIT 1"
 )
+# Walks `rewrites_newest` backwards until it has enough: a campaign's other thousands are not even looked at.
 _OTHERS = text("""
-SELECT d.id, d.sketch FROM articles mine
-JOIN articles other ON other.tenant_id = mine.tenant_id AND other.id <> mine.id
- AND other.campaign_id IS NOT DISTINCT FROM mine.campaign_id AND other.brand_id = mine.brand_id
-JOIN LATERAL (
-  SELECT id, sketch, created_at FROM drafts
-  WHERE tenant_id = other.tenant_id AND article_id = other.id AND stage = 'rewrite'
-  ORDER BY created_at DESC LIMIT 1) d ON true
-WHERE mine.tenant_id = :tenant AND mine.id = :article
+SELECT d.id, d.sketch FROM drafts d
+WHERE d.tenant_id = :tenant AND d.stage = 'rewrite' AND d.article_id <> :article
+  AND d.neighbourhood = (
+    SELECT coalesce(campaign_id, '') || '/' || brand_id FROM articles WHERE tenant_id = :tenant AND id = :article)
+  AND NOT EXISTS (
+    SELECT 1 FROM drafts later WHERE later.tenant_id = d.tenant_id AND later.article_id = d.article_id
+      AND later.stage = 'rewrite' AND (later.created_at, later.id) > (d.created_at, d.id))
 ORDER BY d.created_at DESC LIMIT :limit
 """)
 _BODIES = text("SELECT body FROM drafts WHERE tenant_id = :tenant AND id = ANY(CAST(:ids AS varchar[]))")

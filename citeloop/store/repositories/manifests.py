@@ -33,6 +33,13 @@ _PROMPT = text("""
 SELECT id, text, locale, keyword, branded FROM prompts
 WHERE tenant_id = :tenant AND manifest_id = :manifest AND id = :prompt
 """)
+_PAGE = text("""
+SELECT c.manifest_id, p.id FROM campaigns c LEFT JOIN LATERAL (
+  SELECT id, position FROM prompts
+  WHERE tenant_id = c.tenant_id AND manifest_id = c.manifest_id AND (NOT :controls OR keyword IS NULL)
+  ORDER BY position LIMIT :limit OFFSET :first) p ON true
+WHERE c.tenant_id = :tenant AND c.id = :campaign ORDER BY p.position
+""")
 _RIVALS = TypeAdapter(tuple[Entity, ...])
 _LISTED = TypeAdapter(tuple[Prompt, ...])
 _KNOWN: Remembered[Manifest] = Remembered(200)
@@ -59,6 +66,23 @@ async def get(scope: Scope, manifest_id: str) -> Manifest:
     rows = await scope.sql.execute(_PROMPTS, {"tenant": scope.tenant_id, "manifest": manifest_id})
     prompts = tuple(Prompt(**row._asdict()) for row in rows)
     return (await head(scope, manifest_id)).model_copy(update={"prompts": prompts})
+
+
+async def page(
+    scope: Scope, campaign_id: str, *, controls: bool, first: int, limit: int
+) -> tuple[str, tuple[str, ...]]:
+    """A campaign's manifest, and the ids of some of its questions: of all, or of its controls. NotFound."""
+    values = {
+        "tenant": scope.tenant_id,
+        "campaign": campaign_id,
+        "controls": controls,
+        "first": first,
+        "limit": limit,
+    }
+    rows = (await scope.sql.execute(_PAGE, values)).all()
+    if not rows:
+        raise NotFound(f"no campaign {campaign_id}")
+    return rows[0].manifest_id, tuple(row.id for row in rows if row.id is not None)
 
 
 async def head(scope: Scope, manifest_id: str) -> Manifest:

@@ -28,6 +28,7 @@ class PromptTable(SQLModel, table=True):
     __table_args__ = (
         ForeignKeyConstraint(["tenant_id", "manifest_id"], ["manifests.tenant_id", "manifests.id"]),
         Index("prompts_by_position", "tenant_id", "manifest_id", "position"),
+        Index("prompts_by_keyword", "tenant_id", "manifest_id", "keyword"),
     )
 
     tenant_id: str = Field(primary_key=True)

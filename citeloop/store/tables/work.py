@@ -151,7 +151,17 @@ class EventTable(SQLModel, table=True):
 
 class DraftTable(SQLModel, table=True):
     __tablename__ = "drafts"
-    __table_args__ = (_of_article(), Index("drafts_of_article", "tenant_id", "article_id", "created_at"))
+    __table_args__ = (
+        _of_article(),
+        Index("drafts_of_article", "tenant_id", "article_id", "created_at"),
+        Index(
+            "rewrites_newest",
+            "tenant_id",
+            "neighbourhood",
+            "created_at",
+            postgresql_where=text("stage = 'rewrite'"),
+        ),
+    )
 
     tenant_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -165,6 +175,8 @@ class DraftTable(SQLModel, table=True):
     body: str
     sketch: list[int] = numbers()
     created_at: datetime = moment()
+    neighbourhood: str = ""
+    """`campaign/brand revision`, by a trigger: whose rewrites are compared. Empty where it is no rewrite."""
 
 
 class PictureTable(SQLModel, table=True):
