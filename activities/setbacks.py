@@ -4,7 +4,7 @@ import logging
 from datetime import UTC, datetime, timedelta
 
 from activities import failures
-from activities.turns import PAUSED_CHECK, WORKER_PATIENCE, Leave
+from activities.turns import PAUSED_CHECK, WORKER_PATIENCE, Leave, asked_again
 from citeloop.channels.errors import ChannelError, Fault
 from citeloop.channels.ports import Call
 from citeloop.models.record import Record
@@ -62,7 +62,7 @@ class Setbacks:
         if held is None:
             raise failures.limited(error.message, PAUSED_CHECK, kind=error.fault) from error
         if held > WORKER_PATIENCE:
-            return Waiting(until=datetime.now(UTC) + held, reason=error.message)
+            return asked_again(datetime.now(UTC) + held, error.message)
         raise failures.limited(error.message, held) from error
 
     async def _noted(self, op: OperatorScope, error: ChannelError, attempt: Attempt) -> timedelta | None:

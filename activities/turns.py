@@ -35,6 +35,9 @@ MOST_LATE = 3
 """A task that comes too late for its turn, since its process stalled, takes a new one: those that woke together
 would call together. A process that is always late calls after so many: it is late by as much each time."""
 
+LIFTED_WITHIN = timedelta(hours=1)
+"""A longer limit is asked about again after this long: a person may have lifted it."""
+
 PROBE_MARGIN = timedelta(seconds=15)
 """Beyond the longest call: what a probe may need besides it."""
 
@@ -52,6 +55,10 @@ class Leave(Record):
     probe: bool = False
     """Alone, to find out whether the channel has recovered."""
     taken: Taken | None = None
+
+
+def asked_again(until: datetime, reason: str) -> Waiting:
+    return Waiting(until=min(until, datetime.now(UTC) + LIFTED_WITHIN), reason=reason)
 
 
 async def look(scope: Scope | OperatorScope, channel: str) -> Slot | Closed:
@@ -109,7 +116,7 @@ class Turns:
             raise failures.limited(closed.reason, again)
         delay = closed.until - datetime.now(UTC)
         if delay > WORKER_PATIENCE:
-            return Waiting(until=closed.until, reason=closed.reason)
+            return asked_again(closed.until, closed.reason)
         if delay > TURN_PATIENCE:
             raise failures.limited(closed.reason, delay)
         await asyncio.sleep(max(MOMENT, (delay - AHEAD / 2).total_seconds()))

@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
 
 from workflows import options, publication, sampling
 from workflows.life import Life, together
-from workflows.orders import NOTHING, ArticleOrder, Rank, Word
+from workflows.orders import CAMPAIGN, NOTHING, ArticleOrder, Rank, Word
 from workflows.stages import DecisionNote, Illustrating, Reviewing, Writing
 from workflows.steering import StageFailed, Steering, Stopped
 
@@ -92,7 +92,11 @@ class ArticleWorkflow:
             self._life.moved("card", error)
 
     async def _review(self) -> None:
-        """Judged by rules and, where the plan says so, by a person; sent back at most `max_rounds` times."""
+        """Judged by rules and, where the plan says so, by a person; sent back at most `max_rounds` times, and as
+        often again when a person retries."""
+        most = self._life.progress.round + self._plan.review.max_rounds
+        if self._life.progress.sent_back == self._life.draft.id:
+            await self._once_more()
         while True:
             decision = await self._decided(self._life.draft)
             if decision.action is Action.APPROVE:
@@ -100,12 +104,17 @@ class ArticleWorkflow:
             if decision.action is Action.REJECT:
                 raise Stopped(State.REJECTED, decision.notes or f"rejected by {decision.by}")
             rounds = self._life.progress.round
-            if rounds >= self._plan.review.max_rounds:
+            if rounds >= most:
+                self._life.set(sent_back=self._life.draft.id)
                 raise StageFailed(f"sent back {rounds + 1} times; last notes: {decision.notes}")
-            self._life.set(round=rounds + 1, verdict=None)
-            await self._life.gate(Stage.REWRITE)
-            await self._rewrite()
-            await self._life.gate(Stage.REVIEW)
+            await self._once_more()
+
+    async def _once_more(self) -> None:
+        """A draft that was sent back is rewritten, with the notes on it."""
+        self._life.set(round=self._life.progress.round + 1, verdict=None)
+        await self._life.gate(Stage.REWRITE)
+        await self._rewrite()
+        await self._life.gate(Stage.REVIEW)
 
     async def _publish(self) -> None:
         """To every site of the plan, each at most once, after the engines were asked what they say before."""
@@ -123,17 +132,23 @@ class ArticleWorkflow:
     async def _monitor(self) -> None:
         """The engines are asked again at the plan's offsets; days or weeks later there is a measured answer."""
         published_at = self._life.progress.published_at or workflow.now()
-        for offset in options.windows(self._plan.monitor)[self._life.progress.measured :]:
-            if published_at + offset - workflow.now() > options.LONG_WAIT and workflow.info().continued_run_id is None:
+        offsets, looked = options.windows(self._plan.monitor), self._life.progress.measured > 0
+        while (next_ := self._life.progress.measured) < len(offsets):
+            if options.is_missed(next_, offsets, since=published_at):
+                self._life.set(measured=next_ + 1)
+                continue
+            due = published_at + offsets[next_]
+            if due - workflow.now() > options.LONG_WAIT and workflow.info().continued_run_id is None:
                 await self._anew()
-            await self._until(published_at + offset)
-            if self._life.progress.measured == 0:
+            await self._until(due)
+            if not looked:
                 await publication.look_again(self._life)
+                looked = True
             if why := self._pointless():
                 raise Stopped(State.MEASURED, f"no longer monitored: {why}")
             await self._life.gate(Stage.MONITOR)
-            await sampling.window(self._life, "after", published_at + offset)
-            self._life.set(measured=self._life.progress.measured + 1)
+            await sampling.window(self._life, "after", options.asked_for(due, self._plan.monitor.day))
+            self._life.set(measured=next_ + 1)
 
     async def _anew(self) -> NoReturn:
         """Days of waiting begin with an empty history, which any worker takes up at once."""
@@ -237,8 +252,9 @@ class ArticleWorkflow:
         self._steering.paused = True
 
     @workflow.signal
-    def resume(self, _: Word = NOTHING) -> None:
-        self._steering.resume()
+    def resume(self, word: Word = NOTHING) -> None:
+        """Go on. A campaign's word does not lift the hold that a person has put on this article."""
+        self._steering.resume(lifts=word.by != CAMPAIGN)
 
     @workflow.signal
     def cancel(self, word: Word = NOTHING) -> None:

@@ -36,6 +36,9 @@ LATEST = timedelta(seconds=30)
 LATEST_NONE_TO_ADMIT = timedelta(minutes=15)
 """All are admitted, and what is left is to measure, for weeks; or the campaign is paused, until somebody says so."""
 
+LONGEST_HISTORY = 20_000
+"""Events. The server ends a run at 51,200; what a new run asks again was kept, but for calls on the wire."""
+
 PAGE = 50
 """Prompts asked at once, of every engine."""
 
@@ -95,15 +98,20 @@ class CampaignWorkflow:
             )
         if census != self._census:
             self._census, self._moved_at = census, workflow.now()
-        if self._order.produced_at is None and not (census.waiting or census.active or census.scheduled):
+        unproduced = census.waiting or census.active or census.review or census.scheduled
+        if self._order.produced_at is None and not unproduced:
             self._set(produced_at=workflow.now())
 
     async def _measure(self, brief: CampaignBrief) -> None:
         """Beside the admission, so that neither it nor a person's word waits for an engine."""
         await self._ask_baseline(brief)
-        for offset in self._offsets(brief)[self._order.measured :]:
+        while self._order.measured < len(offsets := self._offsets(brief)):
             await workflow.wait_condition(lambda: self._order.produced_at is not None)
-            await self._ask_controls(brief, (self._order.produced_at or workflow.now()) + offset)
+            produced_at = self._order.produced_at or workflow.now()
+            if options.is_missed(self._order.measured, offsets, since=produced_at):
+                self._set(measured=self._order.measured + 1)
+            else:
+                await self._ask_controls(brief, produced_at + offsets[self._order.measured])
 
     async def _ask_baseline(self, brief: CampaignBrief) -> None:
         """The manifest page by page, control prompts included, to every engine; nothing is published before."""
@@ -121,7 +129,7 @@ class CampaignWorkflow:
         async with self._in_one_run():
             more, first = True, 0
             while more:
-                more = await self._ask(brief, "after", due, first)
+                more = await self._ask(brief, "after", options.asked_for(due, brief.monitor.day), first)
                 first += PAGE
             self._set(measured=self._order.measured + 1)
 
@@ -143,8 +151,12 @@ class CampaignWorkflow:
             workflow.continue_as_new(self._order)
 
     def _leaves(self) -> bool:
-        """A new run is due, and no question is on its way that it would have to ask again."""
-        return workflow.info().is_continue_as_new_suggested() and not self._asking
+        """A new run is due, and no question is on its way that it would have to ask again; unless an engine that does
+        not answer has kept questions open for so long that the server would soon end this one."""
+        here = workflow.info()
+        return here.is_continue_as_new_suggested() and (
+            not self._asking or here.get_current_history_length() > LONGEST_HISTORY
+        )
 
     @contextlib.asynccontextmanager
     async def _in_one_run(self) -> AsyncIterator[None]:

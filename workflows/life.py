@@ -27,11 +27,19 @@ PAUSE_CHECK = timedelta(days=1)
 reaches 51,200 is ended by the server."""
 
 TOLD_FROM = timedelta(seconds=20)
+AT_ONCE = 1000
+"""The server refuses a workflow that has more than 2,000 activities open."""
 
 
 async def together(work: Iterable[Awaitable[Answer]]) -> list[Answer]:
     """All of them to their end, even when one fails or all are cancelled; then the first failure, if any."""
-    results = await asyncio.gather(*work, return_exceptions=True)
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def in_turn(each: Awaitable[Answer]) -> Answer:
+        async with turns:
+            return await each
+
+    results = await asyncio.gather(*map(in_turn, work), return_exceptions=True)
     done: list[Answer] = []
     for result in results:
         if isinstance(result, BaseException):
@@ -52,6 +60,11 @@ class Life:
         self.plan = plan
         self.progress = progress
         self.steering = steering
+        self._holds = 0
+        self._before = (progress.state, progress.reason)
+        self._reasons: list[str] = []
+        """Why the waits last that are under way."""
+        self._reason_before = ""
 
     async def call(
         self, promise: Callable[[Any, Order], Awaitable[Answer]], order: Order, config: workflow.ActivityConfig
@@ -110,20 +123,62 @@ class Life:
         """As long as a person holds the article; afterwards it stands where it stood, for the same reason."""
         if not self.steering.paused:
             return
-        before, why = self.progress.state, self.progress.reason
-        await self.record(State.PAUSED)
+        await self._hold("")
         await workflow.wait_condition(lambda: not self.steering.paused)
         self.steering.guard()
-        await self.record(before, why, lifted=True)
+        await self._let_go(told=True)
 
     async def _held(self, held: Held, nudges: int, looks: int) -> None:
-        before, why = self.progress.state, self.progress.reason
-        await self.record(State.PAUSED, f"held by {held.by}: {held.reason}".rstrip(": "))
+        await self._hold(f"held by {held.by}: {held.reason}".rstrip(": "))
         patience = hold_check(looks, paused=self.steering.paused)
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(lambda: self.steering.nudges != nudges, timeout=patience)
         self.steering.guard()
-        await self.record(before, why, lifted=self.steering.nudges != nudges)
+        await self._let_go(told=self.steering.nudges != nudges)
+
+    async def _hold(self, reason: str) -> None:
+        """Samples and sites are held side by side: the first remembers how the article stood."""
+        if not self._holds:
+            self._before = (self.progress.state, self.progress.reason)
+        self._holds += 1
+        if (State.PAUSED, reason) != (self.progress.state, self.progress.reason):
+            await self.record(State.PAUSED, reason)
+
+    async def _let_go(self, *, told: bool) -> None:
+        """The last sets the article back to how it stood. told: by a word, which may have lifted its own hold."""
+        self._holds -= 1
+        lifted = told and self.steering.lifted
+        if lifted:
+            self.steering.lifted = False
+        if not self._holds:
+            await self.record(*self._before, lifted=lifted)
+        elif lifted:
+            await self.record(self.progress.state, self.progress.reason, lifted=True)
+
+    async def wait(self, until: datetime, reason: str) -> None:
+        """A wait that somebody might ask about is told wherever the article is shown."""
+        if until - workflow.now() <= TOLD_FROM:
+            await self._sleep(until)
+            return
+        if not self._reasons:
+            self._reason_before = self.progress.reason
+        self._reasons.append(reason)
+        if reason != self.progress.reason:
+            await self.record(self.progress.state, reason)
+        await self._sleep(until)
+        self._reasons.remove(reason)
+        left = self._reasons[-1] if self._reasons else self._reason_before
+        if self.progress.reason != reason or left == reason:
+            return
+        if self.progress.stage is Stage.MONITOR:
+            await self.record(self.progress.state, left)
+        else:  # the activity that comes next enters the article anew
+            self.set(reason=left)
+
+    async def _sleep(self, until: datetime) -> None:
+        if until > workflow.now():
+            await asyncio.sleep((until - workflow.now()).total_seconds())
+        self.steering.guard()
 
     async def record(
         self, state: State, reason: str = "", *, lifted: bool = False, passing: bool = False, **changes: object
@@ -145,20 +200,6 @@ class Life:
         self.show()
         ending = Ending(plan=self.plan, progress=self.progress)
         return await workflow.execute_local_activity_method(Bookkeeping.measure, ending, **options.ledger())
-
-    async def wait(self, until: datetime, reason: str) -> None:
-        """A wait that somebody might ask about is told wherever the article is shown."""
-        told = until - workflow.now() > TOLD_FROM
-        if told:
-            await self.record(self.progress.state, reason)
-        await self.sleep_until(until)
-        if told and self.progress.reason == reason:
-            self.set(reason="")
-
-    async def sleep_until(self, when: datetime | None) -> None:
-        if when is not None and when > workflow.now():
-            await asyncio.sleep((when - workflow.now()).total_seconds())
-        self.steering.guard()
 
     def show(self, *, passing: bool = False) -> None:
         if not passing:

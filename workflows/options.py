@@ -1,5 +1,6 @@
 """From the frozen plan to Temporal's options: the only place where a timeout meets an activity."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from temporalio import workflow
@@ -23,6 +24,9 @@ QUEUE_MARGIN = timedelta(seconds=15)
 
 LONG_WAIT = timedelta(hours=1)
 """Before a longer wait for a measuring, an article's history starts anew."""
+
+MISSED = timedelta(hours=1)
+"""For so long a question may be late."""
 
 INSPECTION = timedelta(seconds=20)
 """What a page check may take: page, robots.txt and ping."""
@@ -151,3 +155,15 @@ def ledger() -> workflow.LocalActivityConfig:
 def windows(monitor: MonitorPolicy) -> tuple[timedelta, ...]:
     """When, after publishing, the engines are asked."""
     return tuple(monitor.day * offset for offset in monitor.offsets)
+
+
+def is_missed(number: int, offsets: Sequence[timedelta], *, since: datetime) -> bool:
+    """Whether a window is left out, since the one after it is long due: a pause or an outage lay between, and one
+    answer of today would stand for two days of the past."""
+    return number + 1 < len(offsets) and workflow.now() - (since + offsets[number + 1]) > MISSED
+
+
+def asked_for(due: datetime, day: timedelta) -> datetime:
+    """The moment whose window an answer belongs to: when it was due, or now where that is a day ago or more."""
+    now = workflow.now()
+    return now if now - due >= day + MISSED else due

@@ -49,6 +49,8 @@ class Word(Record):
 
 
 NOTHING = Word()
+CAMPAIGN = "campaign"
+"""By whom a word is that was said to a whole campaign."""
 
 
 class Rank(Record):

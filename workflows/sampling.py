@@ -15,7 +15,7 @@ from workflows.life import Life, together
 from workflows.stages import Bookkeeping, CampaignRef, Monitoring
 
 FIRST_CHECK = timedelta(seconds=15)
-LAST_CHECK = timedelta(minutes=5)
+LAST_CHECK = timedelta(hours=1)
 """The campaign says when its baseline is complete; should that be missed, the store is asked, ever more rarely."""
 
 

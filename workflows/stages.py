@@ -72,6 +72,8 @@ class Census(Record):
     """Started, and neither produced nor waiting for a person."""
     open: int
     """Not ended."""
+    review: int = 0
+    """Waiting for a person's decision: outside the window, and not yet produced."""
     scheduled: int = 0
     """Approved, and waiting for their time: outside the window, and not yet produced."""
 

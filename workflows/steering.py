@@ -42,6 +42,8 @@ class Steering:
         self.paused = paused
         self.cancelled: str | None = None
         self.retry = False
+        self.lifted = False
+        """The last resume lifted the article's own hold, not only its campaign's."""
         self.nudges = 0
         """Counts resumes, so that one that arrives before its hold is seen is not lost."""
         self.decision: tuple[Action, Word] | None = None
@@ -54,8 +56,8 @@ class Steering:
     def begin(self) -> None:
         self._life = asyncio.current_task()
 
-    def resume(self) -> None:
-        self.paused = False
+    def resume(self, *, lifts: bool) -> None:
+        self.paused, self.lifted = False, lifts
         self.nudges += 1
 
     def cancel(self, reason: str) -> None:

@@ -217,6 +217,8 @@ class Progress(Record):
     verdict: Verdict | None = None
     receipts: tuple[Receipt, ...] = ()
     published_at: AwareDatetime | None = None
+    sent_back: str = ""
+    """The draft that was sent back once too often; a person's retry has it rewritten."""
     measured: int = 0
     """Monitor windows that are over."""
     retries: int = 0

@@ -50,6 +50,7 @@ def build(
     engines = _channels(catalog, request.engines, Role.ANSWER, "engines") if Stage.MONITOR in stages else ()
     sites = _sites(catalog, request.sites) if Stage.PUBLISH in stages else ()
     _check_ways(stages, writers, engines, sites)
+    needed = {*stages, Stage.REWRITE} if Stage.REVIEW in stages else set(stages)  # what is sent back is rewritten
     manifest = _manifest(request, brand, engines, sites, (tenant_id, brand_id))
     writer_orders = _orders(request.keywords, writers, manifest.id, catalog, Role.WRITE)
     picture_orders = _orders(request.keywords, illustrators, manifest.id, catalog, Role.ILLUSTRATE)
@@ -76,7 +77,7 @@ def build(
                 locale=line.locale,
                 kind=line.kind,
                 stages=stages,
-                routes={stage: ways for stage, ways in routes.items() if stage in stages},
+                routes={stage: ways for stage, ways in routes.items() if stage in needed},
                 methods=request.methods,
                 review=request.review,
                 monitor=request.monitor,

@@ -265,6 +265,22 @@ async def test_a_persons_concurrency_stands_before_the_files_until_it_is_reset(d
     assert (standing.effective_rate, after.effective_rate) == (Fraction(7, 10), Fraction(2))
 
 
+async def test_a_reset_lifts_a_delay_that_the_provider_asked_for_and_a_quota(database: Database) -> None:
+    channel = await known(database, Fraction(10))
+    month = datetime.now(UTC) + timedelta(days=31)
+    async with database.operator() as op:
+        await throttling.hold(op, channel, until=month, reason="Retry-After 2678400")
+        await throttling.exhaust(op, channel, until=month, reason="monthly quota")
+        await channels.resume(op, channel)
+        resumed = await pacing.reserve(op, channel, max_wait=timedelta(seconds=1))
+        await channels.reset(op, channel)
+        slots = [await pacing.reserve(op, channel, max_wait=timedelta(seconds=1)) for _ in range(2)]
+    standing = await row(database, channel)
+    assert isinstance(resumed, Closed)
+    assert all(isinstance(slot, Slot) for slot in slots)
+    assert (standing.hold_until, standing.quota_until, standing.why) == (None, None, "channels.toml")
+
+
 async def test_the_last_minutes_calls_are_counted(database: Database) -> None:
     channel = await known(database, None)
     await asyncio.gather(*(called(database, channel) for _ in range(12)))

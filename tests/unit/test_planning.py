@@ -138,7 +138,13 @@ def test_one_keyword_in_two_kinds_is_asked_once() -> None:
 def test_every_prefix_of_the_stages_is_allowed(stages: tuple[Stage, ...]) -> None:
     _, plans = made("k", stages=stages)
     assert plans[0].stages == stages
-    assert set(plans[0].routes) <= set(stages)
+    sent_back = {Stage.REWRITE} if Stage.REVIEW in stages else set()
+    assert set(plans[0].routes) <= set(stages) | sent_back
+
+
+def test_a_plan_with_a_review_and_no_rewrite_can_rewrite_what_is_sent_back() -> None:
+    _, (plan,) = made("k", stages=(Stage.GENERATE, Stage.REVIEW))
+    assert [route.name for route in plan.routes[Stage.REWRITE]] == [r.name for r in plan.routes[Stage.GENERATE]]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ class Book:
 
     def __init__(self, world: World, size: int, *, prompts: int = 2, monitor: MonitorPolicy | None = None) -> None:
         self.world = world
-        self.waiting, self.active, self.open = size, 0, size
+        self.waiting, self.active, self.open, self.review = size, 0, size, 0
         self.prompts = prompts
         self.admitted: list[int] = []
         self.brief = CampaignBrief(
@@ -47,7 +47,7 @@ class Book:
         }
 
     def census(self) -> Census:
-        return Census(waiting=self.waiting, active=self.active, open=self.open)
+        return Census(waiting=self.waiting, active=self.active, open=self.open, review=self.review)
 
     def produce(self, number: int) -> None:
         self.active -= number
@@ -153,6 +153,21 @@ async def test_a_campaign_that_is_measured_and_has_no_open_article_is_done(theat
     book.end(2)
     assert await campaign.result() == Census(waiting=0, active=0, open=0)
     assert book.changes() == ["baseline", "done"]
+
+
+async def test_the_controls_offsets_count_from_when_nothing_waits_for_a_person_any_more(theatre: Theatre) -> None:
+    book = Book(theatre.world, 1, monitor=MonitorPolicy(offsets=(1,), day=timedelta(milliseconds=100)))
+    campaign = await start(theatre)
+    await until(lambda: book.changes() == ["baseline"] and book.admitted == [1])
+    book.active, book.review = 0, 1
+    looks = theatre.world.calls["census"]
+    await until(lambda: theatre.world.calls["census"] >= looks + 2)
+    asked_meanwhile = len(book.asked("after"))
+    book.review = 0
+    await until(lambda: len(book.asked("after")) == len(ENGINES))
+    assert asked_meanwhile == 0
+    book.end(1)
+    await campaign.result()
 
 
 async def test_a_campaign_that_is_not_to_be_measured_asks_nobody(theatre: Theatre) -> None:

@@ -36,16 +36,25 @@ _FILTERS = """
   AND (CAST(:stage AS varchar) IS NULL OR a.stage = :stage)
   AND (CAST(:locale AS varchar) IS NULL OR a.locale = :locale)
 """
-_OF_CAMPAIGN = text(
-    _VIEW + _FILTERS + "AND a.campaign_id = :campaign AND (CAST(:after AS varchar) IS NULL OR (a.position, a.id) > "
-    "(SELECT position, id FROM articles WHERE tenant_id = :tenant AND id = :after)) "
-    "ORDER BY a.position, a.id LIMIT :limit"
+# A later page has a statement of its own: "no `after`, or behind it" in one would be read from the very beginning.
+_OF_CAMPAIGN = _VIEW + _FILTERS + "AND a.campaign_id = :campaign "
+_IN_ORDER = "ORDER BY a.position, a.id LIMIT :limit"
+_OF_CAMPAIGN_FIRST = text(_OF_CAMPAIGN + _IN_ORDER)
+_OF_CAMPAIGN_AFTER = text(
+    _OF_CAMPAIGN + "AND (a.position, a.id) > "
+    "(SELECT position, id FROM articles WHERE tenant_id = :tenant AND id = :after) " + _IN_ORDER
 )
-_NEWEST = text(
-    _VIEW + _FILTERS + "AND (CAST(:after AS varchar) IS NULL OR (a.submitted_at, a.id) < "
-    "(SELECT submitted_at, id FROM articles WHERE tenant_id = :tenant AND id = :after)) "
-    "ORDER BY a.submitted_at DESC, a.id DESC LIMIT :limit"
+_BY_AGE = "ORDER BY a.submitted_at DESC, a.id DESC LIMIT :limit"
+_NEWEST_FIRST = text(_VIEW + _FILTERS + _BY_AGE)
+_NEWEST_AFTER = text(
+    _VIEW + _FILTERS + "AND (a.submitted_at, a.id) < "
+    "(SELECT submitted_at, id FROM articles WHERE tenant_id = :tenant AND id = :after) " + _BY_AGE
 )
+_COUNTS = text(f"""
+SELECT a.state, count(*) AS number FROM articles a
+WHERE a.tenant_id = :tenant AND (CAST(:campaign AS varchar) IS NULL OR a.campaign_id = :campaign) {_FILTERS}
+GROUP BY a.state
+""")
 _BY_ID = text("SELECT id FROM articles WHERE tenant_id = :tenant AND id = upper(:text)")
 _BY_KEYWORD = text("SELECT id FROM articles WHERE tenant_id = :tenant AND keyword = :text ORDER BY id LIMIT 4")
 _BY_PREFIX = text(
@@ -66,12 +75,15 @@ WHERE a.tenant_id = :tenant AND a.id = ANY(CAST(:ids AS varchar[])) AND a.ended_
   AND stage.key <> 'publish' AND NOT coalesce(a.done, a.progress->'done', '[]')::jsonb ? stage.key
 ORDER BY ch.name
 """)
-_CENSUS = text("""
-SELECT count(*) FILTER (WHERE started_at IS NULL) AS waiting,
-       count(*) FILTER (WHERE started_at IS NOT NULL AND state IN ('submitted', 'running', 'paused')) AS active,
-       count(*) FILTER (WHERE started_at IS NOT NULL) AS open,
-       count(*) FILTER (WHERE state = 'scheduled') AS scheduled
-FROM articles WHERE tenant_id = :tenant AND campaign_id = :campaign AND ended_at IS NULL
+_UNENDED = "FROM articles WHERE tenant_id = :tenant AND campaign_id = :campaign AND ended_at IS NULL"
+# Each count has its own index; for "not ended" alone there is none.
+_CENSUS = text(f"""
+SELECT w.waiting, o.active, o.open, o.review, s.scheduled
+FROM (SELECT count(*) AS waiting {_UNENDED} AND started_at IS NULL) w,
+     (SELECT count(*) FILTER (WHERE state IN ('submitted', 'running', 'paused')) AS active,
+             count(*) FILTER (WHERE state = 'review') AS review, count(*) AS open
+      {_UNENDED} AND started_at IS NOT NULL) o,
+     (SELECT count(*) AS scheduled {_UNENDED} AND state = 'scheduled') s
 """)
 _LEAST_PREFIX = 4
 
@@ -129,6 +141,8 @@ class Census(Record):
     """Started, and neither produced nor waiting for a person."""
     open: int
     """Started."""
+    review: int
+    """Waiting for a person's decision."""
     scheduled: int
     """Approved, and waiting for their time."""
 
@@ -175,8 +189,29 @@ async def list_(
         "limit": limit,
     }
     if campaign_id is None:
-        return [_view(row) for row in await scope.sql.execute(_NEWEST, values)]
-    return [_view(row) for row in await scope.sql.execute(_OF_CAMPAIGN, {**values, "campaign": campaign_id})]
+        statement = _NEWEST_FIRST if after is None else _NEWEST_AFTER
+    else:
+        statement = _OF_CAMPAIGN_FIRST if after is None else _OF_CAMPAIGN_AFTER
+    return [_view(row) for row in await scope.sql.execute(statement, {**values, "campaign": campaign_id})]
+
+
+async def counts(
+    scope: Scope,
+    *,
+    campaign_id: str | None = None,
+    state: State | None = None,
+    stage: Stage | None = None,
+    locale: str | None = None,
+) -> dict[State, int]:
+    """Of all that `list_` would go through with the same filters, however many pages that takes."""
+    values = {
+        "tenant": scope.tenant_id,
+        "campaign": campaign_id,
+        "state": str(state) if state is not None else None,
+        "stage": str(stage) if stage is not None else None,
+        "locale": locale,
+    }
+    return {State(row.state): row.number for row in await scope.sql.execute(_COUNTS, values)}
 
 
 async def events(scope: Scope, article_id: str, *, after: int = 0, limit: int = 200) -> list[EventView]:
@@ -187,10 +222,10 @@ async def events(scope: Scope, article_id: str, *, after: int = 0, limit: int = 
 async def paused_ahead(scope: Scope, ids: Sequence[str]) -> list[str]:
     """`channel is paused: why`, for each paused channel that one of these articles may still come to."""
     found = await scope.sql.execute(_AHEAD, {"tenant": scope.tenant_id, "ids": list(ids)})
-    return [pause(row.name, row.why) for row in found]
+    return [channel_paused(row.name, row.why) for row in found]
 
 
-def pause(channel: str, why: str) -> str:
+def channel_paused(channel: str, why: str) -> str:
     return f"{channel} is paused: {why.removeprefix(f'{channel}: ')}"
 
 
@@ -222,5 +257,5 @@ def _view(row: Row) -> ArticleView:
     for empty in ("urls", "done", "warnings"):
         values[empty] = values[empty] or ()
     if (why := values.pop("paused")) is not None:
-        values["reason"] = pause(row.channel, why)
+        values["reason"] = channel_paused(row.channel, why)
     return ArticleView.model_validate({**values, "cost": cost})

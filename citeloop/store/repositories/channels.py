@@ -74,6 +74,11 @@ WITH forgiven AS (UPDATE channel_counts SET strikes = 0 WHERE name = :name)
 UPDATE channels SET breaker_until = NULL, breaker_level = 0, breaker_reason = '', probe_until = NULL
 WHERE name = :name AND breaker_until IS NOT NULL
 """)
+_LIFT = text("""
+UPDATE channels SET hold_until = NULL, hold_reason = '', quota_until = NULL, quota_reason = '', quota_cause = '',
+  next_us = least(next_us, extract(epoch FROM clock_timestamp()) * 1000000)
+WHERE name = :name AND (hold_until > clock_timestamp() OR quota_until > clock_timestamp())
+""")
 _CONCURRENCY = text("UPDATE channels SET operator_concurrency = :slots WHERE name = :name RETURNING name")
 _SLOTS = text("SELECT queue, coalesce(operator_concurrency, concurrency) AS slots FROM channels WHERE NOT vanished")
 
@@ -118,7 +123,9 @@ async def set_concurrency(op: OperatorScope, channel: str, slots: int | None) ->
 
 
 async def reset(op: OperatorScope, channel: str) -> None:
-    """As channels.toml says: without what people set, what 429s brought down, and an open breaker. NotFound."""
+    """As channels.toml says: without what people set, what 429s brought down, a delay or quota to wait for, and an
+    open breaker. NotFound."""
+    await op.sql.execute(_LIFT, {"name": channel})
     await settle(op, channel, operator=(None,), adaptive=(None,))
     await set_concurrency(op, channel, None)
     await close_breaker(op, channel)
