@@ -7,22 +7,22 @@ from temporalio.client import Client
 
 from citeloop.models.brand import Brand
 from citeloop.models.channel import Catalog
-from citeloop.models.plan import Plan, State
+from citeloop.models.plan import State
 from citeloop.models.record import Record
 from citeloop.models.request import CampaignRequest
-from citeloop.models.work import Action, Decision, Progress, PublicationState
+from citeloop.models.work import Action, Decision, PublicationState
 from citeloop.store.database import Database, Scope
-from citeloop.store.repositories import articles, campaigns, decisions, draft_views, drafts, starting
+from citeloop.store.repositories import articles, campaigns, decisions, draft_views, drafts
 from citeloop.store.repositories.articles import ArticleView
 from citeloop.store.repositories.campaigns import CampaignView
 from citeloop.store.repositories.tenants import TenantRow
 from starter.errors import CommandError, Conflict
-from starter.finding import find_article, find_campaign
+from starter.finding import digest_of, find_article, find_campaign
+from starter.launching import Launcher
 from starter.preflight import Preflight
 from starter.submission import Desk, Stored
 from starter.telling import Effect, Teller, effect_on
-from workflows.client import start_article, start_campaign
-from workflows.orders import CampaignOrder, Rank, Word
+from workflows.orders import Rank, Word
 
 PATIENCE = timedelta(seconds=5)
 _PAGE = 200
@@ -50,12 +50,12 @@ class Commands:
         patience: timedelta = PATIENCE,
     ) -> None:
         """`preflight` None: keys are not tried before a submission. `by` stands in the audit."""
-        self._client = client
         self._database = database
         self._tenant = tenant
         self._preflight = preflight
         self._by = by
         self._teller = Teller(client, tenant.id, patience)
+        self._launcher = Launcher(client, database, tenant.id, self._teller)
         self._desk = Desk(database, catalog, tenant)
 
     # submitting
@@ -75,7 +75,7 @@ class Commands:
         brand: itself, or the handle under which it stands.
         asked: the digest of what the caller sent, where that is not (brand, request) itself.
         """
-        await self._check(brand, request)
+        await self._check(brand, request, key)
         return _submitted(await self._desk.campaign(brand, request, key, asked))
 
     async def accept_article(
@@ -83,15 +83,15 @@ class Commands:
     ) -> Submitted:
         if len(request.keywords) != 1:
             raise CommandError("one article has one keyword", "keywords", "submit a campaign for several")
-        await self._check(brand, request)
+        await self._check(brand, request, key)
         return _submitted(await self._desk.article(brand, request, key, asked))
 
     async def start(self, accepted: Submitted, request: CampaignRequest) -> Submitted:
         """The workflow of what was accepted, unless it was started, held or ended meanwhile."""
         if accepted.campaign_id is None:
-            started = await self._start_new(accepted.article_ids[0])
+            started = await self._launcher.article(accepted.article_ids[0])
         else:
-            started = await self._start_campaign(accepted.campaign_id, request.window)
+            started = await self._launcher.campaign(accepted.campaign_id, request.window)
         return accepted.model_copy(update={"started": started})
 
     # steering an article
@@ -118,10 +118,8 @@ class Commands:
         async with self._database.tenant(self._tenant.id) as scope:
             await articles.hold(scope, article_id, why)
         effect = await self._teller.tell(article, "cancel", self._word(reason=why), lambda p: p.state.ended)
-        if not effect.answered and article.started_at is None:
-            async with self._database.tenant(self._tenant.id) as scope:
-                await articles.note(scope, article_id, Progress(state=State.CANCELLED, reason=why))
-            return effect.model_copy(update={"answered": True, "state": State.CANCELLED, "message": "cancelled"})
+        if not effect.answered and (article.started_at is None or await self._teller.lost(article.id)):
+            effect = await self._end_lost(article, why)
         standing = [site for site, _, state in article.urls if state == "published"]
         if standing:
             remedy = f"its page on {', '.join(standing)} stands; `citeloop unpublish {article_id}` takes it away"
@@ -136,10 +134,11 @@ class Commands:
         return await self._teller.tell(article, "prioritise", rank, lambda p: p.priority == rank.priority)
 
     async def decide(self, article_id: str, action: Action, *, notes: str = "", seen: str | None = None) -> Effect:
-        """`seen` is the digest of the text the person read; None means the one that waits now.
+        """`seen` is the digest of the text the person read, or its beginning; None means the one that waits now.
 
         The first decision on a text counts: a second, different one is a Conflict.
         """
+        seen = digest_of(seen) if seen is not None else None
         article = await self.article(article_id)
         async with self._database.tenant(self._tenant.id) as scope:
             waits = article.state is State.REVIEW
@@ -161,32 +160,35 @@ class Commands:
     async def retry(self, article_id: str) -> Effect:
         """A parked stage is tried again; a failed or cancelled article gets a new run that keeps what is done.
 
-        A published article is tried again on the sites that have no page of it.
+        A published article is tried again on the sites that have no page of it. One whose run is gone, terminated by
+        hand or ended by the server, gets a new run too.
         """
         article = await self.article(article_id)
-        if article.state is State.PUBLISHED and not _settled(state for *_, state in article.urls):
+        lost = await self._is_lost(article)
+        if not lost and article.state is State.PUBLISHED and not _settled(state for *_, state in article.urls):
             return await self._teller.tell(
                 article, "retry", self._word(), lambda p: _settled(receipt.state for receipt in p.receipts)
             )
-        if article.state not in {State.PARKED, State.FAILED, State.CANCELLED}:
+        if not lost and article.state not in {State.PARKED, State.FAILED, State.CANCELLED}:
             raise Conflict(
                 f"{article.keyword!r} is {article.state}",
                 "article",
                 "only a parked, failed or cancelled one is retried, and one that lacks a page on a site",
             )
         async with self._database.tenant(self._tenant.id) as scope:
-            await articles.hold(scope, article_id, None)
-        if article.state is State.PARKED:
+            if article.campaign_id is not None:
+                await campaigns.hand_hold_down(scope, article.campaign_id)
+            await articles.hold(scope, article.id, None)
+        if not lost and article.state is State.PARKED:
             effect = await self._teller.tell(article, "retry", self._word(), lambda p: p.state is not State.PARKED)
             if effect.answered:
                 return effect
-        async with self._database.tenant(self._tenant.id) as scope:
-            saved = await articles.saved_progress(scope, article_id)
-            await articles.reopen(scope, article_id)
-        resumed = saved.model_copy(update={"state": State.RUNNING, "reason": ""}) if saved else None
-        if not await self._start(article_id, resumed, again=True):
+        if not await self._launcher.article_again(article.id, article.state):
             return effect_on(article, answered=False, message="recorded; it starts when Temporal answers")
-        return await self._teller.observe(article, lambda p: p.state is not State.PARKED)
+        effect = await self._teller.observe(article, lambda p: p.state is not State.PARKED)
+        if not lost:
+            return effect
+        return effect.model_copy(update={"message": f"its run was gone; begun anew: {effect.message}"})
 
     # steering a campaign: the row first, then one signal; the campaign pages it out to its articles
 
@@ -203,7 +205,7 @@ class Commands:
         async with self._database.tenant(self._tenant.id) as scope:
             await campaigns.hold(scope, campaign.id, None)
             await campaigns.note(scope, campaign.id, "submitted")
-        await self._start_campaign(campaign.id, campaign.request.window)  # it may have been paused before its start
+        await self._launcher.campaign(campaign.id, campaign.request.window)  # it may have been paused before its start
         campaign = campaign.model_copy(update={"state": "running", "hold": None})
         return await self._tell_campaign(campaign, "resume", self._word(), _none(State.PAUSED))
 
@@ -211,6 +213,7 @@ class Commands:
         campaign = await self._open_campaign(campaign_id)
         why = reason or f"cancelled by {self._by}"
         async with self._database.tenant(self._tenant.id) as scope:
+            await campaigns.hold(scope, campaign.id, why)
             await campaigns.note(scope, campaign.id, "cancelled")
             await articles.cancel_unstarted(scope, campaign.id, why)
         open_states = tuple(state for state in State if not state.ended)
@@ -253,41 +256,29 @@ class Commands:
 
     async def _said_before(self, scope: Scope, article_id: str, action: Action, seen: str | None) -> bool:
         """Whether the same word stands on the text that was seen: the answer to it was lost on its way."""
-        said = await draft_views.decisions_of(scope, article_id) if seen else []
-        return any(one.action is action and one.draft_digest == seen and one.by == self._by for one in said)
+        if seen is None:
+            return False
+        said = await draft_views.decisions_of(scope, article_id)
+        return any(one.action is action and one.draft_digest.startswith(seen) and one.by == self._by for one in said)
 
-    async def _start_campaign(self, campaign_id: str, window: int) -> bool:
-        async with self._database.tenant(self._tenant.id) as scope:
-            if not await starting.campaign_waits(scope, campaign_id):
-                return True
-        order = CampaignOrder(tenant_id=self._tenant.id, campaign_id=campaign_id, window=window)
-        if await self._teller.in_time(start_campaign(self._client, order)) is None:
+    async def _is_lost(self, article: ArticleView) -> bool:
+        """Whether its row is open and its run is not; its end is noted then."""
+        if article.state.ended or article.started_at is None or not await self._teller.lost(article.id):
             return False
         async with self._database.tenant(self._tenant.id) as scope:
-            await starting.campaign_began(scope, campaign_id)
-        return True
+            return await articles.cancel_lost(scope, article.id, "its run was gone")
 
-    async def _start_new(self, article_id: str) -> bool:
+    async def _end_lost(self, article: ArticleView, why: str) -> Effect:
+        """What a run that is not there cannot note itself; it may have ended by itself a moment ago."""
         async with self._database.tenant(self._tenant.id) as scope:
-            plan = await starting.unstarted_plan(scope, article_id)
-        return plan is None or await self._run(plan)
+            ended = await articles.cancel_lost(scope, article.id, why)
+        message = "cancelled" if article.started_at is None else "cancelled; its run was gone"
+        now = await self.article(article.id)
+        return effect_on(now, answered=True, message=message if ended else f"it has ended: {now.state}")
 
-    async def _start(self, article_id: str, progress: Progress | None = None, *, again: bool = False) -> bool:
-        async with self._database.tenant(self._tenant.id) as scope:
-            plan = await articles.plan(scope, article_id)
-        return await self._run(plan, progress, again=again)
-
-    async def _run(self, plan: Plan, progress: Progress | None = None, *, again: bool = False) -> bool:
-        run_id = await self._teller.in_time(start_article(self._client, plan, progress, again=again))
-        if run_id is None:
-            return False
-        async with self._database.tenant(self._tenant.id) as scope:
-            await articles.started(scope, plan.article_id, run_id)
-        return True
-
-    async def _check(self, brand: Brand | str, request: CampaignRequest) -> None:
+    async def _check(self, brand: Brand | str, request: CampaignRequest, key: str | None) -> None:
         """Before anything is written: RequestError or CommandError. For a brand by handle no keys are tried."""
-        if self._preflight is not None and isinstance(brand, Brand):
+        if self._preflight is not None and isinstance(brand, Brand) and not await self._desk.holds(key):
             await self._preflight.check(await self._desk.sketch(brand, request))
 
     async def _open(self, article_id: str) -> ArticleView:

@@ -19,11 +19,16 @@ PATIENCE = 5
 
 async def connected(settings: Settings) -> Client:
     address, namespace, _ = endpoints.temporal(settings)
+    return await reached(address, namespace, endpoints.temporal_remedy(settings))
+
+
+async def reached(address: str, namespace: str, remedy: str) -> Client:
+    """With the client profile's TLS and key. NotRunning, with the remedy."""
     try:
         async with asyncio.timeout(PATIENCE):
             return await connect(address, namespace)
-    except (RPCError, RuntimeError, TimeoutError):
-        raise NotRunning(f"no Temporal server at {address}", "temporal", endpoints.temporal_remedy(settings)) from None
+    except (RPCError, RuntimeError, ValueError, TimeoutError):
+        raise NotRunning(f"no Temporal server at {address}", "temporal", remedy) from None
 
 
 async def tenant_of(database: Database, name: str, remedy: str = endpoints.DATABASE_REMEDY) -> TenantRow:

@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Mapping
 
-from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from citeloop.models.channel import Catalog
@@ -57,7 +56,7 @@ async def _group(name: str, findings: Awaitable[list[Finding]]) -> Group:
 
 
 async def _machine(settings: Settings) -> list[Finding]:
-    elsewhere = ClientConfig.load_client_connect_config().get("target_host")
+    elsewhere = endpoints.temporal_profile().get("target_host")
     programs = machine.programs(settings.home, temporal=not elsewhere, postgres=settings.database_url is None)
     return [
         machine.python(sys.version_info[:3]),

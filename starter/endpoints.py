@@ -5,13 +5,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from pydantic import Field, ValidationError
-from temporalio.envconfig import ClientConfig
+from temporalio.envconfig import ClientConfig, ClientConnectConfig
 
 from citeloop import sealing
 from citeloop.models.record import Record
 from citeloop.settings import Settings
 from starter import lock
-from starter.errors import NotRunning
+from starter.errors import CommandError, NotRunning
 
 TEMPORAL_REMEDY = "run `citeloop up` in another terminal or set TEMPORAL_ADDRESS"
 DATABASE_REMEDY = "run `citeloop up` in another terminal or set CITELOOP_DATABASE_URL"
@@ -104,7 +104,7 @@ def secret_key_file(home: Path) -> Path:
 
 def temporal(settings: Settings) -> tuple[str, str, str | None]:
     """Address, namespace and UI of Temporal: the environment or profile first, else the stack's."""
-    profile = ClientConfig.load_client_connect_config()
+    profile = temporal_profile()
     known = read(settings.home)
     address = profile.get("target_host") or (known.temporal if known else None)
     if address is None:
@@ -114,8 +114,18 @@ def temporal(settings: Settings) -> tuple[str, str, str | None]:
     return address, namespace, own.ui if own else None
 
 
+def temporal_profile() -> ClientConnectConfig:
+    """What TEMPORAL_* variables and the client profile say of the server. CommandError when they cannot be read."""
+    try:
+        return ClientConfig.load_client_connect_config()
+    except (OSError, RuntimeError, ValueError) as error:
+        told = " ".join(str(error).split())[:200]
+        remedy = "correct the TEMPORAL_ variables or the file they name"
+        raise CommandError(f"the client profile cannot be read ({told})", "temporal", remedy) from None
+
+
 def temporal_remedy(settings: Settings) -> str:
-    named = ClientConfig.load_client_connect_config().get("target_host")
+    named = temporal_profile().get("target_host")
     return TEMPORAL_REMEDY if named else _beside_a_demo(settings.home, TEMPORAL_REMEDY)
 
 

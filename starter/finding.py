@@ -1,5 +1,6 @@
-"""What people call things: an id, its beginning, a keyword, a campaign's name."""
+"""What people call things: an id, its beginning, a keyword, a campaign's name, a text's digest."""
 
+import re
 from collections.abc import Callable
 
 from citeloop.store.database import Scope
@@ -13,6 +14,8 @@ from starter.errors import CommandError, Missing
 
 _PAGE = 200
 _SHOWN = 5
+_LEAST_PREFIX = 4
+_DIGEST = re.compile("[0-9a-f]{8,64}")
 
 
 async def find_brand(scope: Scope, handle: str) -> BrandRevision:
@@ -63,6 +66,15 @@ async def newest_campaign(scope: Scope, ref: str, tell: Callable[[str], None]) -
     return await _whole(scope, meant[0])
 
 
+def digest_of(given: str) -> str:
+    """A digest, or enough of its beginning to mean one text. CommandError: an unset variable must not mean any text."""
+    digest = given.lower()
+    if not _DIGEST.fullmatch(digest):
+        remedy = "give the 64 hex digits of the text that was read, or at least the first 8"
+        raise CommandError(f"{given[:70]!r} is no digest", "digest", remedy)
+    return digest
+
+
 async def _campaigns(scope: Scope, ref: str) -> list[CampaignSummary]:
     """All of that name, else all whose id begins so; the newest first. Missing."""
     every: list[CampaignSummary] = []
@@ -72,7 +84,9 @@ async def _campaigns(scope: Scope, ref: str) -> list[CampaignSummary]:
         every.extend(page)
         if len(page) < _PAGE:
             break
-    meant = [one for one in every if one.name == ref] or [one for one in every if one.id.startswith(ref.upper())]
+    meant = [one for one in every if one.name == ref]
+    if not meant and len(ref) >= _LEAST_PREFIX:
+        meant = [one for one in every if one.id.startswith(ref.upper())]
     if not meant:
         raise Missing(f"{ref!r} is no campaign", "campaign", "`citeloop campaigns` lists them")
     return meant

@@ -10,23 +10,21 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from temporalio.envconfig import ClientConfig
-
 from citeloop.settings import Settings
 from starter import endpoints, lock, simulated
 from starter.embedded.postgres import EmbeddedPostgres
 from starter.embedded.process import end, left_behind
 from starter.endpoints import Endpoints
-from starter.errors import CommandError, Conflict
+from starter.errors import CommandError, Conflict, NotRunning
 from starter.stack import Parts, Stack
 
-_START_PATIENCE = 120.0
+_START_PATIENCE = timedelta(seconds=120)
 _STOP_PATIENCE = timedelta(seconds=60)
 
 
 def parts_of(settings: Settings, *, worker: bool, api: bool, sandbox: Path | None) -> Parts:
     """What the environment names already is not started."""
-    profile = ClientConfig.load_client_connect_config()
+    profile = endpoints.temporal_profile()
     secret, owner = settings.database_url, settings.database_owner_url
     channels = settings.channels
     if sandbox is not None and "channels" not in settings.model_fields_set:
@@ -53,19 +51,29 @@ def parts_of(settings: Settings, *, worker: bool, api: bool, sandbox: Path | Non
 
 
 async def serve(parts: Parts, say: Callable[[str], None]) -> None:
-    """Until SIGINT, SIGTERM or SIGHUP (a closed terminal); then everything is stopped in order."""
+    """Until SIGINT, SIGTERM or SIGHUP (a closed terminal), also while it starts; then all is stopped in order."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    loop, starting = asyncio.get_running_loop(), asyncio.current_task()
+
+    def halt() -> None:
+        if starting is not None and not stop.is_set():
+            starting.cancel()
+        stop.set()
+
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(name, stop.set)
+        loop.add_signal_handler(name, halt)
     async with Stack(parts, say=say):
+        starting = None
         say("up; stop with Ctrl-C or `citeloop down`")
         await stop.wait()
         say("stopping")
 
 
-def detach(home: Path, arguments: list[str]) -> Endpoints:
-    """Start `citeloop up` in the background; returns when everything answers."""
+def detach(home: Path, arguments: list[str], *, patience: timedelta = _START_PATIENCE) -> Endpoints:
+    """Start `citeloop up` in the background; returns when everything answers.
+
+    Conflict, or NotRunning where a server does not answer; nothing of it is left running then.
+    """
     if (holder := lock.holder(home)) is not None:
         remedy = "use it as it is; a changed channels.toml or key takes effect after `citeloop down` and `citeloop up`"
         raise Conflict(f"{home} is already run by process {holder}", "home", remedy)
@@ -79,7 +87,7 @@ def detach(home: Path, arguments: list[str]) -> Endpoints:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    deadline = time.monotonic() + _START_PATIENCE
+    deadline = time.monotonic() + patience.total_seconds()
     while time.monotonic() < deadline:
         known = endpoints.read(home)
         if known is not None and known.ready and known.supervisor == child.pid:
@@ -87,8 +95,25 @@ def detach(home: Path, arguments: list[str]) -> Endpoints:
         if child.poll() is not None:
             break
         time.sleep(0.1)
-    last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["no output"]
-    raise Conflict(f"the stack did not come up: {last[0]}", "up", f"see {log}")
+    late = child.poll() is None
+    if late:
+        _give_up(home, child)
+    last = (log.read_text(errors="replace").strip().splitlines()[-1:] or ["no output"])[0].removeprefix("error: ")
+    if child.returncode == NotRunning.exit_code:
+        raise NotRunning(f"the stack did not come up: {last}", "up", f"see {log}")
+    within = f" within {patience.total_seconds():g} s and was stopped" if late else ""
+    raise Conflict(f"the stack did not come up{within}: {last}", "up", f"see {log}")
+
+
+def _give_up(home: Path, child: subprocess.Popen[bytes]) -> None:
+    """End what did not come up in time, with all that it has started: nobody would ever stop it."""
+    child.terminate()
+    try:
+        child.wait(_STOP_PATIENCE.total_seconds())
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+    asyncio.run(clear(home))
 
 
 async def stop(home: Path) -> int:

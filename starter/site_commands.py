@@ -92,7 +92,7 @@ class SiteCommands:
                 raise self._missing(name)
 
     async def import_(self, given: Sequence[tuple[SiteEntry, str]]) -> Put:
-        """(entry, secret) each, all or none; they are `ready` already. CommandError."""
+        """(entry, secret) each, all or none; they are `ready` already, and `refusals` are none. CommandError."""
         async with self._database.tenant(self._tenant.id) as scope:
             known = await sites.kept(scope, [entry.name for entry, secret in given if not secret])
             try:
@@ -101,6 +101,25 @@ class SiteCommands:
             except SiteError as error:
                 raise CommandError(error.problem, str(error).partition(": ")[0], error.remedy) from None
             return await sites.put(scope, closed)
+
+    async def refusals(self, given: Sequence[tuple[SiteEntry, str]]) -> list[tuple[int, SiteError]]:
+        """All that `import_` would refuse, by place in `given`; a missing key once, at the first that needs it."""
+        async with self._database.tenant(self._tenant.id) as scope:
+            known = await sites.kept(scope, [entry.name for entry, secret in given if not secret])
+        found: list[tuple[int, SiteError]] = []
+        needs_key = True
+        for place, (entry, secret) in enumerate(given):
+            try:
+                if not secret:
+                    _keeps(entry, known.get(entry.name))
+                elif needs_key:
+                    needs_key = False
+                    self._seal()
+            except SiteError as error:
+                found.append((place, error))
+            except CommandError as error:
+                found.append((place, SiteError(entry.name, error.field, f"{error.message}; {error.remedy}")))
+        return found
 
     def ready(self, entry: SiteEntry, secret: str) -> SiteEntry:
         """The entry as it will be kept. Raises SiteError; without a secret, what is kept is looked for later."""
@@ -139,17 +158,13 @@ class SiteCommands:
         return await self._standing(scope, entry.name), bool(put.new)
 
     def _closed(self, entry: SiteEntry, secret: str, known: Kept | None, seal: Seal | None) -> SealedEntry:
-        origin = origin_of(entry.base_url)
         if secret and seal is not None:
-            belongs_to = (self._tenant.id, entry.name, origin)
+            belongs_to = (self._tenant.id, entry.name, origin_of(entry.base_url))
             return SealedEntry(
                 entry=entry, sealed=seal.close(secret, belongs_to), sealed_print=seal.print_of(secret, belongs_to)
             )
-        if known is None:
-            raise SiteError(entry.name, "secret", f"is missing; a {entry.kind} site needs one")
-        if known.kind != entry.kind or origin_of(known.base_url) != origin:
-            raise SiteError(entry.name, "secret", f"is missing; {_KEEP}")
-        return SealedEntry(entry=entry, sealed=known.sealed, sealed_print=known.sealed_print)
+        kept = _keeps(entry, known)
+        return SealedEntry(entry=entry, sealed=kept.sealed, sealed_print=kept.sealed_print)
 
     async def _standing(self, scope: Scope, name: str) -> SiteView:
         found = await sites.find(scope, name)
@@ -184,6 +199,15 @@ async def world_at(scope: Scope, outside: Outside, name: str) -> Outside:
     """`outside`, in which `name` means the tenant's registered site if it has one."""
     found = await sites.sealed(scope, [name])
     return outside.knowing(scope.tenant_id, *found[0]) if found else outside
+
+
+def _keeps(entry: SiteEntry, known: Kept | None) -> Kept:
+    """What holds the secret of an entry that gives none. Raises SiteError."""
+    if known is None:
+        raise SiteError(entry.name, "secret", f"is missing; a {entry.kind} site needs one")
+    if known.kind != entry.kind or origin_of(known.base_url) != origin_of(entry.base_url):
+        raise SiteError(entry.name, "secret", f"is missing; {_KEEP}")
+    return known
 
 
 def _entry(view: SiteView) -> SiteEntry:

@@ -60,6 +60,7 @@ async def import_sites(
 ) -> Put | int:
     """Read, judge and keep the file; how many lines were read, where `dry_run`. Raises BadFile, CommandError."""
     entries: list[tuple[SiteEntry, str]] = []
+    lines: list[int] = []
     faults: list[LineFault] = []
     seen: dict[str, int] = {}
     for line, row in _rows(path):
@@ -68,17 +69,16 @@ async def import_sites(
             entry = commands.ready(entry, secret)
             _check_new(entry, seen.setdefault(entry.name, line), line)
             entries.append((entry, secret))
+            lines.append(line)
         except SiteError as error:
-            site = row.get("name", "").strip()
-            faults.append(
-                LineFault(line=line, site=site, field=error.field, problem=error.problem, remedy=error.remedy)
-            )
+            faults.append(_fault(line, row.get("name", "").strip(), error))
             if len(faults) >= MOST_FAULTS:
                 break
         if len(seen) % EVERY == 0 and seen:
             progress(f"{len(seen):,} lines read")
+    faults += [_fault(lines[place], entries[place][0].name, error) for place, error in await commands.refusals(entries)]
     if faults:
-        raise BadFile(path, faults)
+        raise BadFile(path, sorted(faults, key=lambda fault: fault.line)[:MOST_FAULTS])
     if not entries:
         raise CommandError(f"{path} holds no sites", "sites", "write one a line under the line with the columns")
     if dry_run:
@@ -150,6 +150,10 @@ def _entry(row: Mapping[str, str], environ: Mapping[str, str]) -> tuple[SiteEntr
         field = str(error.errors()[0]["loc"][0])
         raise SiteError(name, field, "cannot be read; correct the cell") from None
     return entry, _credential(name, cells, "secret", environ)
+
+
+def _fault(line: int, site: str, error: SiteError) -> LineFault:
+    return LineFault(line=line, site=site, field=error.field, problem=error.problem, remedy=error.remedy)
 
 
 def _check_new(entry: SiteEntry, first: int, line: int) -> None:

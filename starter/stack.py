@@ -15,11 +15,12 @@ import httpx
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
-from temporalio.service import ConnectConfig, RPCError, ServiceClient
+from temporalio.service import RPCError
 
 from citeloop import sealing
 from citeloop.store import migrate
 from starter import endpoints
+from starter.connecting import reached
 from starter.embedded import ports
 from starter.embedded.postgres import EmbeddedPostgres
 from starter.embedded.process import Child, Program, Service, keep_alive, left_behind
@@ -28,7 +29,13 @@ from starter.endpoints import Endpoints
 from starter.lock import HomeLock
 from starter.simulated import ROOT
 from starter.simulation import keep_apart
+from workflows.client import connect
 from workflows.options import WORKFLOWS
+
+_OTHER_TEMPORAL = (
+    "start it, or correct TEMPORAL_ADDRESS and the client profile; where neither names a server, "
+    "`citeloop up` starts its own"
+)
 
 
 @dataclass(frozen=True)
@@ -132,7 +139,8 @@ class Stack:
 
     async def _start_temporal(self) -> None:
         if self.parts.temporal_address is not None:
-            await prepare_namespace(self.parts.temporal_address, self.parts.namespace, retention=None)
+            client = await reached(self.parts.temporal_address, self.parts.namespace, _OTHER_TEMPORAL)
+            await prepare_namespace(client.service_client, self.parts.namespace, retention=None)
             return
         temporal = EmbeddedTemporal(self.home / "temporal", self._ports_file)
         self.services["temporal"] = temporal
@@ -239,8 +247,8 @@ def _polls(address: str, namespace: str, queue: str) -> Callable[[], Awaitable[b
 
     async def healthy() -> bool:
         try:
-            service = await ServiceClient.connect(ConnectConfig(target_host=address))
-            return bool((await service.workflow_service.describe_task_queue(request)).pollers)
+            client = await connect(address, namespace)
+            return bool((await client.workflow_service.describe_task_queue(request)).pollers)
         except (RPCError, RuntimeError):
             return False
 

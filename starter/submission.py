@@ -11,7 +11,15 @@ from citeloop.models.record import Record
 from citeloop.models.request import CampaignRequest
 from citeloop.rules import planning
 from citeloop.store.database import Database, Scope
-from citeloop.store.repositories import articles, brands, campaign_views, campaigns, idempotency, manifests
+from citeloop.store.repositories import (
+    article_views,
+    articles,
+    brands,
+    campaign_views,
+    campaigns,
+    idempotency,
+    manifests,
+)
 from citeloop.store.repositories.articles import NewArticle
 from citeloop.store.repositories.campaigns import NewCampaign
 from citeloop.store.repositories.idempotency import Claim
@@ -43,6 +51,15 @@ class Desk:
         async with self._database.tenant(self._tenant.id) as scope:
             catalog = await with_registered(scope, self._catalog, request.sites)
         return self._build(catalog, brand, first, brand_id="", campaign_id=None)[1][0]
+
+    async def holds(self, key: str | None) -> bool:
+        """Whether something was submitted under the key: the same again needs no channel and no site."""
+        if key is None:
+            return False
+        async with self._database.tenant(self._tenant.id) as scope:
+            if await article_views.get(scope, ids.digest_id("article", self._tenant.id, key)) is not None:
+                return True
+            return await campaign_views.exists(scope, ids.digest_id("campaign", self._tenant.id, key))
 
     async def campaign(
         self, brand: Brand | str, request: CampaignRequest, key: str | None, asked: str | None = None
@@ -82,13 +99,15 @@ class Desk:
         """One keyword by itself. The same keyword, locale and kind are the same article, unless `key` differs."""
         async with self._database.tenant(self._tenant.id) as scope:
             brand_id, brand = await _kept(scope, brand)
-            catalog = await with_registered(scope, self._catalog, request.sites)
-            manifest, (plan,) = self._build(catalog, brand, request, brand_id=brand_id, campaign_id=None)
+            own: dict[str, str] = {}
             if key is not None:
-                plan = plan.model_copy(update={"article_id": ids.digest_id("article", self._tenant.id, key)})
-                mine = Claim(fingerprint=asked or _print(brand_id, request), article_id=plan.article_id)
+                own["article_id"] = ids.digest_id("article", self._tenant.id, key)
+                mine = Claim(fingerprint=asked or _print(brand_id, request), article_id=own["article_id"])
                 if (there := await _claimed(scope, key, mine)) is not None:
                     return there
+            catalog = await with_registered(scope, self._catalog, request.sites)
+            manifest, (plan,) = self._build(catalog, brand, request, brand_id=brand_id, campaign_id=None)
+            plan = plan.model_copy(update=own)
             await manifests.put(scope, manifest)
             return await _submit(scope, (plan,), None)
 

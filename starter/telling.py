@@ -95,6 +95,23 @@ class Teller:
             await asyncio.sleep(min(_AGAIN, left))
         return _effect_on_campaign(campaign, answered=answered, message=message)
 
+    async def lost(self, article_id: str) -> bool:
+        """Whether no run of it is open: terminated by hand, ended by the server, forgotten. RPCError, in time."""
+        handle = self._client.get_workflow_handle(ids.workflow_id(self._tenant_id, article_id))
+        try:
+            async with asyncio.timeout(self._patience):
+                return (await handle.describe()).close_time is not None
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return True
+        except (RuntimeError, TimeoutError) as error:  # RuntimeError: a lazy client's first contact
+            raise RPCError(f"no answer ({error})", RPCStatusCode.UNAVAILABLE, b"") from None
+
+    async def stop(self, workflow_id: str, reason: str) -> None:
+        """A run that was begun while its row was being cancelled."""
+        await self._heard(self._client.get_workflow_handle(workflow_id), "cancel", Word(reason=reason))
+
     async def called_back(self, article_id: str, site: str) -> bool:
         """Tell an article that its site has confirmed. False when no run is open to hear it."""
         handle = self._client.get_workflow_handle(ids.workflow_id(self._tenant_id, article_id))

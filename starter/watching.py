@@ -1,7 +1,8 @@
 """Live progress of a campaign or an article, from the store: a moving table, or a line per change."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from rich.console import Console
@@ -99,15 +100,20 @@ def id_table(rows: Sequence[ArticleView]) -> Table:
 
 
 def summary(rows: Sequence[ArticleView]) -> str:
+    return tally(Counter(row.state for row in rows))
+
+
+def tally(counts: Mapping[State, int]) -> str:
     """Such as `24 articles: 3 running, 20 measured, 1 parked`."""
-    counts = {state: sum(1 for row in rows if row.state is state) for state in State}
-    shown = ", ".join(f"{n} {state}" for state, n in counts.items() if n) or "none yet"
-    return f"{len(rows)} article{'' if len(rows) == 1 else 's'}: {shown}"
+    total = sum(counts.values())
+    shown = ", ".join(f"{counts[state]} {state}" for state in State if counts.get(state)) or "none yet"
+    return f"{total} article{'' if total == 1 else 's'}: {shown}"
 
 
 def pauses(rows: Iterable[ArticleView]) -> list[str]:
     """Why the rows' channels are paused, each once and in full: a table may have no room for it."""
-    return list(dict.fromkeys(row.reason for row in rows if row.reason.startswith(articles.pause(row.channel, ""))))
+    said = (row.reason for row in rows if row.reason.startswith(articles.channel_paused(row.channel, "")))
+    return list(dict.fromkeys(said))
 
 
 def over(row: ArticleView, *, settled: bool) -> bool:

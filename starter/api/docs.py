@@ -12,15 +12,15 @@ from starter.api.problems import KINDS
 
 router = APIRouter(include_in_schema=False)
 
-_METHODS = ("get", "post", "put", "delete")
+_METHODS = ("get", "post", "put", "patch", "delete")
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 code,pre{font:13px/1.45 ui-monospace,monospace}pre{background:#f5f6f8;padding:.7rem;overflow:auto;border-radius:4px}
 h2{margin-top:2.2rem;border-bottom:1px solid #d8dbe0}summary{cursor:pointer;padding:.25rem 0}
-.m{display:inline-block;min-width:3.2rem;font-weight:600}.get{color:#0a5fa8}.post{color:#1c7a3d}.put{color:#8a5a00}
+.m{display:inline-block;min-width:3.2rem;font-weight:600}.get{color:#0a5fa8}.post{color:#1c7a3d}.put,.patch{color:#8a5a00}
 table{border-collapse:collapse}td,th{text-align:left;padding:.15rem .8rem .15rem 0;vertical-align:top}
 @media(prefers-color-scheme:dark){body{color:#d9dde3;background:#14171b}pre{background:#1e2329}h2{border-color:#3a4048}
-.get{color:#6bb3f0}.post{color:#6fd08c}.put{color:#e0b050}a{color:#8ab4f8}}
+.get{color:#6bb3f0}.post{color:#6fd08c}.put,.patch{color:#e0b050}a{color:#8ab4f8}}
 """
 
 

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 _WRONG_METHOD = 405
+_COME_BACK = "5"
+"""Seconds, where none better are known."""
 _SHOWN = 20
 """Faults of one body that are listed."""
 _PLACES = {"body", "query", "path", "header"}
@@ -71,7 +73,9 @@ def problem(
     errors: Sequence[Fault] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
+    """A 503 says when to come back, whoever gives it."""
     fragment, title, usual = KINDS.get(status) or ("other", HTTPStatus(status).phrase, "")
+    told = {"Retry-After": _COME_BACK, **(headers or {})} if status == HTTPStatus.SERVICE_UNAVAILABLE else headers
     body = Problem(
         type=f"/docs#{fragment}",
         title=title,
@@ -82,7 +86,7 @@ def problem(
         request_id=request_id,
         errors=tuple(errors),
     )
-    return Response(body.model_dump_json(), status, headers, MEDIA_TYPE)
+    return Response(body.model_dump_json(), status, told, MEDIA_TYPE)
 
 
 def install(app: FastAPI) -> None:
@@ -158,7 +162,7 @@ async def _temporal_away(request: Request, error: RPCError) -> Response:
     """Words are in the store before they are told: repeating them is safe."""
     log.warning("%s: Temporal: %s", _id(request), error.message)
     detail = "Temporal does not answer; what the request changes in the store is recorded"
-    return problem(503, detail, request_id=_id(request), headers={"Retry-After": "5"})
+    return problem(503, detail, request_id=_id(request))
 
 
 async def _fault(request: Request, error: Exception) -> Response:

@@ -19,13 +19,12 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from citeloop.models import ids
 from starter.checks.findings import Finding, clock, fail, listed, ok, skipped, warn
-from starter.embedded.temporal import RETENTION, SEARCH_ATTRIBUTES
+from starter.embedded.temporal import NOT_TOLD, RETENTION, SEARCH_ATTRIBUTES
 
 TRIED = (1, 32)
 """The version that the product was built and measured on."""
 _PATIENCE = timedelta(seconds=5)
 _OWN_QUEUE = "citeloop.doctor"
-_NOT_TOLD = frozenset({RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED})
 
 
 async def temporal(client: Client, address: str, queues: Sequence[str]) -> list[Finding]:
@@ -61,7 +60,7 @@ async def _namespace(client: Client, address: str) -> Finding:
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return fail("namespace", f"{name} is not there; {_prepare(client, address)} makes it")
-        if error.status in _NOT_TOLD:
+        if error.status in NOT_TOLD:
             return skipped("namespace", f"{name}: this server does not tell")
         raise
     kept = described.config.workflow_execution_retention_ttl.ToTimedelta()
@@ -82,7 +81,7 @@ async def _search_attributes(client: Client, address: str) -> list[Finding]:
             ListSearchAttributesRequest(namespace=client.namespace), timeout=_PATIENCE
         )
     except RPCError as error:
-        if error.status in _NOT_TOLD:
+        if error.status in NOT_TOLD:
             return [skipped(check, "this server does not tell; look them up in its own console")]
         raise
     known = reply.custom_attributes
@@ -115,7 +114,7 @@ async def _partitions(client: Client, queues: Sequence[str]) -> Finding:
         try:
             reply = await client.workflow_service.list_task_queue_partitions(request, timeout=_PATIENCE)
         except RPCError as error:
-            if error.status in _NOT_TOLD:
+            if error.status in NOT_TOLD:
                 return skipped("fairness", "this server does not tell how its queues are parted")
             raise
         if len(reply.activity_task_queue_partitions) > 1:

@@ -126,7 +126,7 @@ def set_(
         str | None, typer.Option(help="Calls at once of each worker; `file` goes back to channels.toml.")
     ] = None,
     reset: Annotated[
-        bool, typer.Option("--reset", help="Back to channels.toml in everything; what 429s brought down comes back.")
+        bool, typer.Option("--reset", help="Back to channels.toml in everything, without delays, quotas and cuts.")
     ] = False,
 ) -> None:
     """Change a channel's limits now, for the whole fleet.

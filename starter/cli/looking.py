@@ -1,17 +1,19 @@
 """status, watch, campaigns, open, trace: where things stand."""
 
 import webbrowser
+from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import quote
 
 import typer
 from rich.markup import escape
+from rich.table import Table
 
 from citeloop.models import ids
 from citeloop.models.plan import Stage, State
 from citeloop.models.record import Record
 from citeloop.settings import Settings
-from citeloop.store.repositories import articles, campaigns
+from citeloop.store.repositories import article_views, articles, campaign_views, campaigns
 from citeloop.store.repositories.articles import ArticleView, EventView
 from citeloop.store.repositories.campaigns import CampaignView
 from starter import endpoints
@@ -20,7 +22,10 @@ from starter.cli.output import console, hint, print_json, say, table
 from starter.cli.session import AsJson, Ref, Session, reading, run, settings_of
 from starter.errors import CommandError
 from starter.finding import find_article, newest_campaign
-from starter.watching import follow, id_table, pauses, stage_table, summary
+from starter.watching import follow, id_table, pauses, stage_table, summary, tally
+
+_MOST = 1000
+"""Rows that one command shows."""
 
 
 class Details(Record):
@@ -36,7 +41,7 @@ def status(
     campaign: Annotated[str | None, typer.Option(help="Only of this campaign, by id or name.")] = None,
     state: Annotated[State | None, typer.Option(help="Only in this state, such as parked.")] = None,
     stage: Annotated[Stage | None, typer.Option(help="Only at this stage.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=_MOST, help="How many are shown; all are counted.")] = 100,
     show_ids: Annotated[bool, typer.Option("--ids", help="With ids, by which every command takes an article.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -50,24 +55,26 @@ def status(
         print_json(details) if as_json else _print_details(details)
         return
 
-    async def work() -> tuple[list[ArticleView], list[str]]:
+    async def work() -> tuple[list[ArticleView], dict[State, int], list[str]]:
         async with reading(settings) as session, session.database.tenant(session.tenant.id) as scope:
             of = (await newest_campaign(scope, campaign, hint)).id if campaign else None
+            counts = await article_views.counts(scope, campaign_id=of, state=state, stage=stage)
             found = await articles.list_(scope, campaign_id=of, state=state, stage=stage, limit=limit)
-            return found, await articles.paused_ahead(scope, [row.id for row in found])
+            return found, counts, await articles.paused_ahead(scope, [row.id for row in found])
 
-    rows, ahead = run(work())
+    rows, counts, ahead = run(work())
     if as_json:
         print_json(rows)
     elif not rows and (campaign, state, stage) != (None, None, None):
         say(_none(campaign, state, stage))
     else:
         out = console()
-        out.print(summary(rows))
+        out.print(tally(counts))
         if rows:
             out.print(id_table(rows) if show_ids else stage_table(rows))
         for line in dict.fromkeys([*pauses(rows), *ahead]):
             out.print(line, markup=False, soft_wrap=True)
+    _tell_more(sum(counts.values()), len(rows), ", --campaign, --state and --stage choose among them")
 
 
 def watch(
@@ -87,20 +94,27 @@ def watch(
 def show_campaigns(
     context: typer.Context,
     ref: Annotated[str | None, typer.Argument(help="A campaign's id or name; without it, all.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=_MOST, help="How many, the newest first.")] = 200,
     as_json: AsJson = False,
 ) -> None:
     """List campaigns, or show one."""
 
-    async def work() -> list[CampaignView]:
+    async def work() -> tuple[list[CampaignView], int]:
         async with reading(settings_of(context)) as session, session.database.tenant(session.tenant.id) as scope:
             if ref is not None:
-                return [await newest_campaign(scope, ref, hint)]
-            return await campaigns.list_(scope, after=None, limit=200)
+                return [await newest_campaign(scope, ref, hint)], 1
+            total = await campaign_views.count(scope)
+            return await campaigns.list_(scope, after=None, limit=limit), total
 
-    rows = run(work())
+    rows, total = run(work())
     if as_json:
         print_json([row.model_dump(mode="json", exclude={"request": {"keywords"}}) for row in rows])
-        return
+    else:
+        console().print(_campaign_table(rows))
+    _tell_more(total, len(rows), ", a campaign's id or name shows one")
+
+
+def _campaign_table(rows: Sequence[CampaignView]) -> Table:
     made = table("campaign", "name", "state", "total", "articles", "submitted", "hold")
     for row in rows:
         counts = ", ".join(f"{n} {state}" for state, n in row.counts.items() if n)
@@ -108,7 +122,7 @@ def show_campaigns(
             row.id, escape(row.name), row.state, str(row.total), counts,
             row.created_at.strftime("%Y-%m-%d %H:%M"), escape(row.hold or ""),
         )  # fmt: skip
-    console().print(made)
+    return made
 
 
 def open_(
@@ -142,6 +156,13 @@ def trace(context: typer.Context, ref: Ref, as_json: AsJson = False) -> None:
 
 def workflow_link(ui: str, namespace: str, workflow_id: str) -> str:
     return f"{ui}/namespaces/{namespace}/workflows/{quote(workflow_id, safe='')}"
+
+
+def _tell_more(total: int, shown: int, choice: str) -> None:
+    """For people, also beside JSON: whoever takes a part for the whole counts wrongly."""
+    if total > shown:
+        beyond = choice if total > _MOST else ""
+        hint(f"and {total - shown:,} more: --limit {min(total, _MOST)} shows {'more' if beyond else 'all'}{beyond}")
 
 
 def _none(campaign: str | None, state: State | None, stage: Stage | None) -> str:

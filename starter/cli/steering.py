@@ -10,10 +10,14 @@ from citeloop.settings import Settings
 from starter.cli.output import print_json, say
 from starter.cli.session import AsJson, OfCampaign, Ref, acting, run, settings_of
 from starter.commands import Commands
+from starter.finding import digest_of
 from starter.telling import Effect
 
 Notes = Annotated[str, typer.Option("--notes", help="What the writer or the record should know.")]
-Seen = Annotated[str | None, typer.Option("--digest", help="Digest of the text you read; refused if it has changed.")]
+Seen = Annotated[
+    str | None,
+    typer.Option("--digest", help="Digest of the text you read, or its first 8 digits; refused if it has changed."),
+]
 
 
 def pause(
@@ -116,8 +120,10 @@ def reject(context: typer.Context, ref: Ref, notes: Notes = "", digest: Seen = N
 
 
 def _decide(settings: Settings, ref: str, action: Action, notes: str, digest: str | None, *, as_json: bool) -> None:
+    seen = digest_of(digest) if digest is not None else None
+
     async def act(commands: Commands) -> Effect:
-        return await commands.decide((await commands.article(ref)).id, action, notes=notes, seen=digest)
+        return await commands.decide((await commands.article(ref)).id, action, notes=notes, seen=seen)
 
     _act(settings, act, as_json=as_json)
 

@@ -40,6 +40,8 @@ Check = Annotated[bool, typer.Option("--check/--no-check", help="Try each channe
 REVIEW = ReviewMode.HUMAN_WHEN_FLAGGED
 DAYS = "1,3,7,14,28"
 DAY = 86400.0
+_LONGEST_DAY = timedelta(days=31)
+"""As `MonitorPolicy.day` allows."""
 Schedule = tuple[datetime | None, timedelta | None]
 """When publishing may begin, and how far apart the articles are."""
 
@@ -175,7 +177,7 @@ def make_request(
             engines=_names(engines),
             methods=tuple(Method),
             review=ReviewPolicy(mode=review),
-            monitor=MonitorPolicy(offsets=_days(days), day=timedelta(seconds=day_seconds)),
+            monitor=MonitorPolicy(offsets=_days(days), day=_day(day_seconds)),
             window=window,
             publish_at=schedule[0],
             publish_every=schedule[1],
@@ -191,10 +193,12 @@ def schedule_of(publish_at: str | None, publish_every: str | None) -> Schedule:
         return (datetime.now(UTC) if every is not None else None), every
     try:
         when = datetime.fromisoformat(publish_at)
-    except ValueError:
+        when = when if when.tzinfo is not None else when.astimezone()
+        when.astimezone(UTC)
+    except (ValueError, OverflowError):  # also a time of the year 1 or 9999 that is none in another zone
         remedy = "write it as 2026-12-24T09:00+08:00"
         raise CommandError(f"{publish_at!r} is no date and time", "publish-at", remedy) from None
-    return (when if when.tzinfo is not None else when.astimezone()), every
+    return when, every
 
 
 def _spacing(text: str) -> timedelta:
@@ -237,6 +241,19 @@ def _stages(text: str) -> tuple[Stage, ...]:
         if name not in set(Stage):
             raise CommandError(f"{name!r} is no stage", "stages", f"choose from {', '.join(Stage)}")
     return tuple(Stage(name) for name in names) or tuple(Stage)
+
+
+def _day(seconds: float) -> timedelta:
+    try:
+        day = timedelta(seconds=seconds)
+    except (ValueError, OverflowError):  # no number, or without end
+        day = timedelta(0)
+    if not timedelta(0) < day <= _LONGEST_DAY:
+        most = f"{_LONGEST_DAY.total_seconds():.0f}"
+        raise CommandError(
+            f"{seconds} is no length of a day", "day-seconds", f"write more than 0 and at most {most}, such as 86400"
+        )
+    return day
 
 
 def _days(text: str) -> tuple[int, ...]:

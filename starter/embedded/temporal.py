@@ -48,6 +48,10 @@ _DEVELOPMENT = (
     'system.namespaceCacheRefreshInterval="1s"',
 )
 
+NOT_TOLD = frozenset({RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED})
+"""What a managed server says to questions about itself."""
+_BY_HAND = "add them in its console, or by deploy/temporal/namespace.sh"
+
 _RUNTIME = {"GODEBUG": "adaptivestackstart=1"}
 """A goroutine begins with as much stack as its like have used, instead of growing there by copies, call after call."""
 
@@ -77,7 +81,8 @@ class EmbeddedTemporal:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._child = self._prepare()
         await self._child.start()
-        await prepare_namespace(self.address, NAMESPACE, retention=RETENTION)
+        service = await ServiceClient.connect(ConnectConfig(target_host=self.address))
+        await prepare_namespace(service, NAMESPACE, retention=RETENTION)
 
     async def stop(self) -> None:
         if self._child is not None:
@@ -118,30 +123,41 @@ class EmbeddedTemporal:
             return False
 
 
-async def prepare_namespace(address: str, namespace: str, *, retention: timedelta | None) -> None:
+async def prepare_namespace(service: ServiceClient, namespace: str, *, retention: timedelta | None) -> None:
     """Register the search attributes and set the retention; both are safe to repeat. Returns when the server takes
-    the attributes: after their first registration some seconds later. StartError."""
-    service = await ServiceClient.connect(ConnectConfig(target_host=address))
-    await service.operator_service.add_search_attributes(
-        AddSearchAttributesRequest(namespace=namespace, search_attributes=SEARCH_ATTRIBUTES)
-    )
+    the attributes: after their first registration some seconds later. StartError.
+
+    A managed server lets nobody register them here; there they must stand already.
+    """
+    patience = _KNOWN_WITHIN
+    try:
+        await service.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(namespace=namespace, search_attributes=SEARCH_ATTRIBUTES)
+        )
+    except RPCError as error:
+        if error.status not in NOT_TOLD:
+            raise
+        patience = 0.0
     if retention is not None:
         await _retain(service, namespace, retention)
-    await _until_known(service, namespace)
+    await _until_known(service, namespace, patience)
 
 
-async def _until_known(service: ServiceClient, namespace: str) -> None:
+async def _until_known(service: ServiceClient, namespace: str, patience: float) -> None:
     query = " AND ".join(f"{name} IS NULL" for name in SEARCH_ATTRIBUTES)
     request = CountWorkflowExecutionsRequest(namespace=namespace, query=query)
-    deadline = time.monotonic() + _KNOWN_WITHIN
+    deadline = time.monotonic() + patience
     while True:
         try:
             await service.workflow_service.count_workflow_executions(request)
         except RPCError as error:
             if error.status is not RPCStatusCode.INVALID_ARGUMENT:
                 raise
+            if patience == 0:
+                missing = f"namespace {namespace} lacks search attributes and lets nobody add them from here"
+                raise StartError(f"temporal: {missing} ({error.message}); {_BY_HAND}") from None
             if time.monotonic() > deadline:
-                raise StartError(f"temporal: {error.message} ({_KNOWN_WITHIN:g} s after its registration)") from None
+                raise StartError(f"temporal: {error.message} ({patience:g} s after its registration)") from None
             await asyncio.sleep(0.1)
         else:
             return

@@ -41,6 +41,16 @@ def test_every_command_that_is_named_exists(name: str) -> None:
     assert {"up", "doctor", "campaign", "watch"} <= named
 
 
+@pytest.mark.parametrize("name", READMES)
+def test_what_is_said_to_print_json_can(name: str) -> None:
+    root = typer.main.get_command(app)
+    assert isinstance(root, TyperGroup)
+    told = [line for line in (ROOT / name).read_text().splitlines() if line.startswith("| `") and "`--json`" in line]
+    named = {command for line in told for command in re.findall(r"`citeloop ([a-z]+)", line)}
+    able = {each for each, command in root.commands.items() if any("--json" in one.opts for one in command.params)}
+    assert {"status", "campaigns"} <= named <= able
+
+
 def test_both_languages_tell_to_type_the_same() -> None:
     english, chinese = map(_typed, READMES)
     assert english == chinese

@@ -10,10 +10,15 @@ from citeloop.channels.outside import Outside
 from citeloop.models.plan import Plan
 from citeloop.models.request import CampaignRequest, KeywordLine
 from citeloop.rules import planning
+from citeloop.rules.requests import RequestError
+from citeloop.store.database import Database
+from citeloop.store.repositories.tenants import TenantRow
 from starter import files, simulated
+from starter.commands import Commands
 from starter.errors import CommandError
 from starter.preflight import Preflight
 from tests.fixtures_sandbox import Sandbox
+from workflows.client import connect
 
 
 def plan_for(environ: Mapping[str, str], *writers: str) -> Plan:
@@ -110,3 +115,23 @@ async def test_one_writer_out_of_several_is_enough(environ: dict[str, str]) -> N
     await outside.close()
     assert "writing" not in told[0]
     assert "measuring has to wait" in told[0]
+
+
+@pytest.mark.parametrize("word", ["accept_article", "accept_campaign"])
+async def test_what_was_accepted_under_a_key_is_answered_again_without_a_look_at_channels_and_sites(
+    database: Database, tenant: TenantRow, environ: dict[str, str], word: str
+) -> None:
+    client = await connect("127.0.0.1:9", lazy=True)
+    brand = files.read_brand(simulated.BRAND)
+    line = KeywordLine(keyword="vector database")
+    request = CampaignRequest(name="x", keywords=(line,), writers=("deepseek",), sites=("blog",))
+    known = catalog.load(simulated.CHANNELS, environ)
+    siteless = known.model_copy(update={"sites": ()})
+    first = await getattr(Commands(client, database, known, tenant), word)(brand, request, key="order-7")
+    outside = Outside(known, {})
+    later = Commands(client, database, siteless, tenant, preflight=Preflight(outside, siteless, {}))
+    again = await getattr(later, word)(brand, request, key="order-7")
+    assert (again.article_ids, again.campaign_id, first.new, again.new) == (first.article_ids, first.campaign_id, 1, 0)
+    with pytest.raises(RequestError, match="blog"):
+        await getattr(later, word)(brand, request, key="order-8")
+    await outside.close()

@@ -33,8 +33,15 @@ def written(tmp_path: Path, text: str) -> Path:
     return file
 
 
-async def imported(commands: SiteCommands, file: Path, **environ: str) -> Put | int:
-    return await import_sites(commands, file, environ, lambda _: None)
+async def imported(commands: SiteCommands, file: Path, *, dry_run: bool = False, **environ: str) -> Put | int:
+    return await import_sites(commands, file, environ, lambda _: None, dry_run=dry_run)
+
+
+async def faults(commands: SiteCommands, file: Path, *, dry_run: bool) -> list[tuple[int, str, str, str]]:
+    """(line, site, field, problem) of each."""
+    with pytest.raises(BadFile) as bad:
+        await imported(commands, file, dry_run=dry_run)
+    return [(fault.line, fault.site, fault.field, fault.problem) for fault in bad.value.faults]
 
 
 async def test_a_file_is_imported_and_importing_it_again_changes_nothing(
@@ -83,6 +90,39 @@ async def test_every_mistake_is_told_with_its_line_and_nothing_is_kept(commands:
     assert all(fault.problem for fault in bad.value.faults)
     assert "repeats line 2" in bad.value.faults[3].problem
     assert await commands.page(limit=10) == []
+
+
+async def test_a_dry_run_finds_what_the_import_refuses_all_at_once_and_by_line(
+    commands: SiteCommands, tmp_path: Path
+) -> None:
+    await imported(commands, written(tmp_path, HEAD + GOOD + NEWS))
+    lines = (
+        GOOD.replace("blog,", "fresh,").replace("pass word", ""),
+        NEWS.replace("id:5ec7e7", "").replace("news.example.com", "moved.example.com"),
+        "x,wordpress,ftp://a.example.com,ann,s,,,,\n",
+        GOOD.replace("pass word", ""),
+        NEWS.replace("news,", "bare,").replace("id:5ec7e7", ""),
+    )
+    file = written(tmp_path, HEAD + "".join(lines))
+    dry = await faults(commands, file, dry_run=True)
+    assert [(line, site, field) for line, site, field, _ in dry] == [
+        (2, "fresh", "secret"), (3, "news", "secret"), (4, "x", "base_url"), (6, "bare", "secret"),
+    ]  # fmt: skip
+    assert {problem for _, _, field, problem in dry if field == "secret"} == {"is missing"}
+    assert await faults(commands, file, dry_run=False) == dry
+    assert await imported(commands, written(tmp_path, HEAD + lines[3] + NEWS), dry_run=True) == 2
+
+
+async def test_a_dry_run_without_a_key_says_so_once_where_it_is_first_needed(
+    database: Database, tenant: TenantRow, tmp_path: Path
+) -> None:
+    bare = NEWS.replace("news,", "bare,").replace("id:5ec7e7", "")
+    file = written(tmp_path, HEAD + bare + GOOD + NEWS)
+    for key, problem in ((None, "CITELOOP_SECRET_KEY is not set"), ("no key", "CITELOOP_SECRET_KEY holds no Fernet")):
+        commands = SiteCommands(database, Catalog(), tenant, key)
+        missing, keyless = await faults(commands, file, dry_run=True)
+        assert missing == (2, "bare", "secret", "is missing")
+        assert (keyless[:3], keyless[3].startswith(problem)) == ((3, "blog", "secret"), True)
 
 
 async def test_credentials_may_come_from_variables(commands: SiteCommands, tmp_path: Path) -> None:

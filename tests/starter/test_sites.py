@@ -79,6 +79,27 @@ async def test_a_file_with_mistakes_names_their_lines_and_exits_2(installation: 
     assert (await citeloop("sites", "show", "f1", home=installation.home)).code == 2
 
 
+async def test_a_dry_run_names_every_site_that_lacks_its_secret(installation: Installation, tmp_path: Path) -> None:
+    file = tmp_path / "sites.csv"
+    file.write_text(
+        "name,kind,base_url,user,secret\n"
+        "d1,wordpress,https://a.example.com,ann,\n"
+        "d2,wordpress,https://b.example.com,ann,pw\n"
+        "d3,ghost,https://c.example.com,,\n"
+    )
+    told = await citeloop("sites", "import", str(file), "--dry-run", home=installation.home)
+    assert told.code == 2
+    assert told.err.splitlines()[:2] == [
+        "line 2: d1.secret: is missing; a wordpress site needs one",
+        "line 4: d3.secret: is missing; a ghost site needs one",
+    ]
+    machine = await citeloop("sites", "import", str(file), "--dry-run", "--json", home=installation.home)
+    assert (machine.code, [(fault["line"], fault["field"]) for fault in machine.json]) == (
+        2,
+        [(2, "secret"), (4, "secret")],
+    )
+
+
 async def test_the_example_file_is_judged_without_being_kept(installation: Installation) -> None:
     environ = {
         "TEA_BLOG_PASSWORD": "abcd efgh",

@@ -15,12 +15,13 @@ from citeloop.models.plan import MonitorPolicy, ReviewMode, ReviewPolicy, Stage,
 from citeloop.models.request import CampaignRequest, KeywordLine
 from citeloop.models.work import Action
 from citeloop.store.database import Database
+from citeloop.store.repositories import drafts
 from citeloop.store.repositories.articles import ArticleView
 from citeloop.store.repositories.tenants import TenantRow
 from starter import files
 from starter.commands import Commands
 from starter.connecting import tenant_of
-from starter.errors import Conflict
+from starter.errors import CommandError, Conflict
 from starter.stack import Stack
 from tests.starter.cli import BRAND, Ran, citeloop
 from workflows.client import connect
@@ -135,6 +136,22 @@ async def test_a_decision_on_a_text_that_has_changed_is_refused(commands: Comman
     with pytest.raises(Conflict, match="the text has changed since it was read"):
         await commands.decide(article_id, Action.APPROVE, seen="0" * 64)
     await commands.cancel(article_id, "done")
+
+
+async def test_a_digest_that_would_mean_any_text_decides_on_none(commands: Commands, database: Database) -> None:
+    article_id = await submit(commands, "decided by an unset variable")
+    await until(commands, article_id, State.REVIEW)
+    async with database.tenant((await tenant_of(database, "default")).id) as scope:
+        stored = await drafts.latest(scope, article_id)
+    assert stored is not None
+    digest = stored.draft.digest
+    for seen in ("", digest[:7], f"{digest}0", "%"):
+        with pytest.raises(CommandError, match=r"digest: .* is no digest; give the 64 hex digits"):
+            await commands.decide(article_id, Action.APPROVE, seen=seen)
+    assert (await commands.article(article_id)).state is State.REVIEW
+    for _ in range(2):
+        effect = await commands.decide(article_id, Action.REJECT, seen=digest[:8].upper())
+        assert (effect.answered, effect.state) == (True, State.REJECTED)
 
 
 async def test_a_second_different_decision_on_one_text_is_refused(commands: Commands) -> None:

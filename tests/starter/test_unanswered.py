@@ -14,7 +14,7 @@ from citeloop.store.database import Database
 from starter import files, simulated
 from starter.commands import Commands
 from starter.connecting import tenant_of
-from starter.errors import CommandError, Conflict
+from starter.errors import CommandError, Conflict, Missing
 from starter.stack import Stack
 from tests.starter.cli import citeloop
 from tests.starter.conftest import parts
@@ -59,11 +59,33 @@ async def test_an_article_that_never_started_is_cancelled_at_once(commands: Comm
     assert (article.state, article.reason) == (State.CANCELLED, "not wanted")
 
 
+async def test_a_cancelled_campaign_is_held_although_nobody_answers_and_one_of_it_can_be_retried(
+    commands: Commands,
+) -> None:
+    done = await commands.submit_campaign(files.read_brand(simulated.BRAND), request("called off", "called back"))
+    assert done.campaign_id is not None
+    effect = await commands.cancel_campaign(done.campaign_id, "wrong brand")
+    assert (effect.recorded, effect.answered) == (True, False)
+    assert (await commands.campaign(done.campaign_id)).hold == "wrong brand"
+    await commands.retry(done.article_ids[1])
+    assert (await commands.campaign(done.campaign_id)).hold is None
+    states = [(await commands.article(article_id)).state for article_id in done.article_ids]
+    assert states == [State.CANCELLED, State.SUBMITTED]
+
+
 async def test_a_campaign_is_found_by_name_prefix_and_id(commands: Commands) -> None:
     done = await commands.submit_campaign(files.read_brand(simulated.BRAND), request("findable"))
     assert done.campaign_id is not None
     found = [(await commands.campaign(ref)).id for ref in ("findable", done.campaign_id[:10], done.campaign_id)]
     assert found == [done.campaign_id] * 3
+
+
+async def test_too_little_of_an_id_means_no_campaign(commands: Commands) -> None:
+    done = await commands.submit_campaign(files.read_brand(simulated.BRAND), request("not meant"))
+    assert done.campaign_id is not None
+    for ref in ("", done.campaign_id[:1], done.campaign_id[:3]):
+        with pytest.raises(Missing, match="is no campaign"):
+            await commands.cancel_campaign(ref, "an unset variable")
 
 
 async def test_a_word_to_one_of_several_campaigns_of_a_name_is_refused_with_their_ids(commands: Commands) -> None:

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from starter.api.app import assemble
 from tests.starter.api.conftest import Door
 
-METHODS = {"get", "post", "put", "delete"}
+METHODS = {"get", "post", "put", "patch", "delete"}
 
 
 @pytest.fixture(scope="module")

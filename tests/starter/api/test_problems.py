@@ -20,6 +20,7 @@ def problem_of(answer: httpx.Response, status: int) -> dict[str, object]:
     told: dict[str, object] = answer.json()
     assert told["status"] == status
     assert set(told) == {"type", "title", "status", "detail", "field", "remedy", "request_id", "errors"}
+    assert ("retry-after" in answer.headers) is (status == 503)
     assert told["detail"]
     assert told["remedy"]
     return told
@@ -78,6 +79,14 @@ async def test_the_field_that_is_wrong_is_named(door: Door, change: dict[str, ob
     await door.brand()
     answer = await door.http.post("/v1/articles", json={"brand": "milvus", "keyword": "k", **change})
     assert problem_of(answer, 422)["field"] == field
+
+
+@pytest.mark.parametrize("digest", ["", "0123abcd", "G" * 64, "0" * 65])
+async def test_a_decision_names_the_whole_digest_of_the_text_that_was_read(door: Door, digest: str) -> None:
+    article_id = await door.article("unread")
+    deciding = {"action": "approve", "draft_digest": digest}
+    told = problem_of(await door.http.post(f"/v1/articles/{article_id}/decisions", json=deciding), 422)
+    assert (told["field"], told["remedy"]) == ("draft_digest", "Correct the field that is named.")
 
 
 async def test_all_faults_of_a_body_are_listed(door: Door) -> None:

@@ -181,3 +181,19 @@ async def test_a_registered_webhook_sites_callback_is_believed_by_its_own_secret
     assert statuses[1] in {200, 503}, "kept; Temporal is away here"
     async with door.database.tenant(door.tenant.id) as scope:
         assert await sites.count(scope) == 1
+
+
+@pytest.mark.parametrize("path", ["/v1/campaigns", "/v1/articles"])
+async def test_the_same_key_and_request_give_the_same_answer_after_their_site_is_gone(door: Door, path: str) -> None:
+    await put(door)
+    one = {"brand": await door.brand(), "keyword": "kept", "sites": ["own"]}
+    many = {"brand": "milvus", "name": "autumn", "keywords": [{"keyword": "kept"}], "sites": ["own"]}
+    body = many if path == "/v1/campaigns" else one
+    headers = {"Idempotency-Key": "order-7"}
+    first = await door.http.post(path, json=body, headers=headers)
+    assert (await door.http.delete("/v1/sites/own")).status_code == 204
+    again = await door.http.post(path, json=body, headers=headers)
+    assert (first.status_code, again.status_code, again.json()) == (202, 202, first.json())
+    other = await door.http.post(path, json=body, headers={"Idempotency-Key": "order-8"})
+    assert (other.status_code, other.json()["field"]) == (422, "sites")
+    assert (await door.http.post(path, json=body, headers=headers)).json() == first.json()
