@@ -2,8 +2,8 @@
 
 from temporalio import activity
 from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
 
+from activities.telling import tell
 from citeloop.models import ids
 from citeloop.models.plan import MonitorPolicy, Stage, State
 from citeloop.models.work import Measurement
@@ -38,7 +38,9 @@ class BookkeepingActivities(stages.Bookkeeping):
         async with self._database.tenant(note.tenant_id) as scope:
             if note.lifted:
                 await articles.hold(scope, note.article_id, None)
-            await articles.note(scope, note.article_id, note.progress)
+            cancelled = await articles.note(scope, note.article_id, note.progress)
+        if cancelled is not None:  # it was started as it was cancelled, and whoever started it died before saying so
+            await self._stop(note.tenant_id, note.article_id, cancelled)
 
     @activity.defn(name="bookkeeping.baseline_ready")
     async def baseline_ready(self, campaign: CampaignRef) -> bool:
@@ -81,15 +83,17 @@ class BookkeepingActivities(stages.Bookkeeping):
     @activity.defn(name="bookkeeping.questions")
     async def questions(self, query: SampleQuery) -> SamplePage:
         async with self._database.tenant(query.tenant_id) as scope:
-            campaign = await campaigns.get(scope, query.campaign_id)
-            assert campaign is not None
-            manifest = await manifests.get(scope, campaign.manifest_id)
-        prompts = [p for p in manifest.prompts if query.window == "baseline" or p.keyword is None]
-        page = prompts[query.first : query.first + query.limit]
+            manifest_id, found = await manifests.page(
+                scope,
+                query.campaign_id,
+                controls=query.window != "baseline",
+                first=query.first,
+                limit=query.limit + 1,
+            )
         return SamplePage(
-            prompt_ids=tuple(prompt.id for prompt in page),
-            more=query.first + query.limit < len(prompts),
-            manifest_id=manifest.id,
+            prompt_ids=found[: query.limit],
+            more=len(found) > query.limit,
+            manifest_id=manifest_id,
         )
 
     @activity.defn(name="bookkeeping.admit")
@@ -101,7 +105,10 @@ class BookkeepingActivities(stages.Bookkeeping):
             activity.heartbeat()
             run_id = await start_article(self._client, plan)
             async with self._database.tenant(page.tenant_id) as scope:
-                await articles.started(scope, plan.article_id, run_id)
+                cancelled = await articles.started(scope, plan.article_id, run_id)
+            if cancelled is not None:
+                await self._stop(page.tenant_id, plan.article_id, cancelled)
+                break  # perhaps with its whole campaign: what was read above holds no longer
         return await self.census(CampaignRef(tenant_id=page.tenant_id, campaign_id=page.campaign_id))
 
     @activity.defn(name="bookkeeping.change")
@@ -117,24 +124,24 @@ class BookkeepingActivities(stages.Bookkeeping):
             async with self._database.tenant(change.tenant_id) as scope:
                 page = await articles.open_ids(scope, change.campaign_id, after=after, limit=PAGE, stages=concerned)
             for article_id in page:
-                signalled += await self._signal(change, article_id)
+                signalled += await self._told(change, article_id)
                 after = article_id
                 activity.heartbeat(after, signalled)
             if len(page) < PAGE:
                 return signalled
 
-    async def _signal(self, change: CampaignChange, article_id: str) -> int:
-        handle = self._client.get_workflow_handle(ids.workflow_id(change.tenant_id, article_id))
+    async def _told(self, change: CampaignChange, article_id: str) -> bool:
         word: Word | Rank = Word(by="campaign", reason=change.reason)
         if change.change == "prioritise":
             word = Rank(priority=change.priority or 3, by="campaign")
-        try:
-            await handle.signal(change.change, word)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return 0
-            raise
-        return 1
+        heard = await tell(self._client, ids.workflow_id(change.tenant_id, article_id), change.change, word)
+        if not heard and change.change == "cancel":
+            async with self._database.tenant(change.tenant_id) as scope:
+                await articles.cancel_lost(scope, article_id, change.reason)
+        return heard
+
+    async def _stop(self, tenant_id: str, article_id: str, reason: str) -> None:
+        await tell(self._client, ids.workflow_id(tenant_id, article_id), "cancel", Word(by="campaign", reason=reason))
 
 
 async def _census(scope: Scope, campaign_id: str) -> Census:
@@ -143,6 +150,7 @@ async def _census(scope: Scope, campaign_id: str) -> Census:
         waiting=counted.waiting,
         active=counted.active,
         open=counted.waiting + counted.open,
+        review=counted.review,
         scheduled=counted.scheduled,
     )
 
@@ -168,6 +176,7 @@ async def _write(scope: Scope, change: CampaignChange) -> None:
         case "resume":
             await campaigns.hold(scope, change.campaign_id, None)
         case "cancel":
+            await campaigns.hold(scope, change.campaign_id, change.reason or "cancelled")
             await campaigns.note(scope, change.campaign_id, State.CANCELLED)
             await articles.cancel_unstarted(scope, change.campaign_id, change.reason)
         case "prioritise":

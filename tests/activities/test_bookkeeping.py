@@ -1,7 +1,7 @@
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, cast
 
 import pytest
 from temporalio.api.enums.v1 import EventType
@@ -52,7 +52,11 @@ def word(workshop: Workshop, campaign_id: str, change: Any, **fields: Any) -> Ca
 
 async def heard(client: Client, plan: Plan) -> list[str]:
     """Names of the signals in an article's history."""
-    handle = client.get_workflow_handle(ids.workflow_id(plan.tenant_id, plan.article_id))
+    return await signals(client, ids.workflow_id(plan.tenant_id, plan.article_id))
+
+
+async def signals(client: Client, workflow_id: str) -> list[str]:
+    handle = client.get_workflow_handle(workflow_id)
     return [
         event.workflow_execution_signaled_event_attributes.signal_name
         async for event in handle.fetch_history_events()
@@ -204,7 +208,7 @@ async def test_the_window_counts_neither_the_produced_nor_those_that_wait_for_a_
         note = Note(tenant_id=workshop.tenant.id, article_id=plans[keyword].article_id, progress=progress)
         await workshop.run(keeper.note, note)
     ref = CampaignRef(tenant_id=workshop.tenant.id, campaign_id=campaign_id)
-    assert await workshop.run(keeper.census, ref) == Census(waiting=0, active=1, open=3)
+    assert await workshop.run(keeper.census, ref) == Census(waiting=0, active=1, open=3, review=1)
 
 
 async def test_the_baseline_opens_the_gate_and_done_closes_the_campaign(
@@ -290,3 +294,80 @@ async def test_a_note_of_a_resume_lifts_the_hold(workshop: Workshop, keeper: Boo
         await workshop.run(keeper.note, note.model_copy(update={"lifted": lifted}))
         async with workshop.database.tenant(workshop.tenant.id) as scope:
             assert (await articles.find_hold(scope, plan.article_id) is not None) is held
+
+
+class Meanwhile:
+    """A client; something else happens just as it starts its first workflow."""
+
+    def __init__(self, client: Client, happens: Callable[[], Awaitable[None]]) -> None:
+        self._client = client
+        self._happens = [happens]
+
+    async def start_workflow(self, *order: Any, **options: Any) -> Any:
+        while self._happens:
+            await self._happens.pop()()
+        return await self._client.start_workflow(*order, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+def meanwhile(client: Client, happens: Callable[[], Awaitable[None]]) -> Client:
+    return cast(Client, Meanwhile(client, happens))
+
+
+async def test_what_is_cancelled_while_it_is_being_started_hears_it_and_nothing_else_is_started(
+    workshop: Workshop, keeper: BookkeepingActivities, client: Client
+) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+
+    async def cancel() -> None:
+        async with workshop.database.tenant(workshop.tenant.id) as scope:
+            await campaigns.note(scope, campaign_id, State.CANCELLED)
+            await articles.cancel_unstarted(scope, campaign_id, "wrong brand")
+
+    hasty = BookkeepingActivities(workshop.database, meanwhile(client, cancel))
+    assert await workshop.run(hasty.admit, page(workshop, campaign_id, 4)) == Census(waiting=0, active=0, open=0)
+    assert await started(workshop, campaign_id) == ["first"]
+    assert await heard(client, plans["first"]) == ["cancel"]
+    for keyword in ("second", "third", "late"):
+        with pytest.raises(RPCError, match="not found"):
+            await heard(client, plans[keyword])
+
+
+async def test_a_run_that_notes_progress_of_a_cancelled_article_hears_that_it_is_over(
+    workshop: Workshop, keeper: BookkeepingActivities, client: Client
+) -> None:
+    """Whoever started it may have died before it could tell."""
+    campaign_id, plans = await workshop.campaign(("only", 3))
+    await start_article(client, plans["only"])
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        await articles.cancel_unstarted(scope, campaign_id, "wrong brand")
+    for state in (State.PAUSED, State.CANCELLED):
+        progress = Progress(state=state, reason="wrong brand")
+        note = Note(tenant_id=workshop.tenant.id, article_id=plans["only"].article_id, progress=progress)
+        await workshop.run(keeper.note, note)
+        assert await heard(client, plans["only"]) == ["cancel"]
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        view = await articles.find(scope, plans["only"].article_id)
+    assert view is not None
+    assert (view.state, view.reason) == (State.CANCELLED, "wrong brand")
+
+
+async def test_a_cancel_holds_the_campaign_and_ends_what_has_lost_its_run(
+    workshop: Workshop, keeper: BookkeepingActivities, client: Client
+) -> None:
+    campaign_id, plans = await workshop.campaign(*LINES)
+    await workshop.run(keeper.admit, page(workshop, campaign_id, 4))
+    await client.get_workflow_handle(ids.workflow_id(workshop.tenant.id, plans["first"].article_id)).terminate()
+    assert await workshop.run(keeper.change, word(workshop, campaign_id, "cancel", reason="wrong brand")) == 3
+    ref = CampaignRef(tenant_id=workshop.tenant.id, campaign_id=campaign_id)
+    assert await workshop.run(keeper.census, ref) == Census(waiting=0, active=3, open=3)
+    assert await workshop.run(keeper.change, word(workshop, campaign_id, "resume")) == 3
+    async with workshop.database.tenant(workshop.tenant.id) as scope:
+        lost = await articles.find(scope, plans["first"].article_id)
+        held = await campaigns.find_hold(scope, campaign_id)
+    assert lost is not None
+    assert (lost.state, lost.reason) == (State.CANCELLED, "wrong brand")
+    assert held is not None
+    assert held.reason == "wrong brand"

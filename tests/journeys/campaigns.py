@@ -1,6 +1,7 @@
 """A small campaign on its way through the sandbox, and what may be said of it at its end."""
 
-import contextlib
+import asyncio
+import time
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +16,10 @@ from tests.installation import WRITERS, Installation, brand, eventually, request
 
 REFUSED = "LangChain memory"
 """The sandbox's writers refuse every prompt with these words."""
+
+QUIET = 5.0
+"""Seconds without a call after which there is nothing more to ask: the last control questions come two seconds after
+those before."""
 
 
 def thirteen() -> CampaignRequest:
@@ -88,7 +93,7 @@ async def assert_nothing_lost_or_doubled(
     journey: Installation, rows: list[ArticleView], *blows: Blow
 ) -> dict[str, object]:
     """Every article ended, every paid answer and every page is ours exactly once. Returns the figures."""
-    ledger = await journey.sandbox.ledger()
+    ledger = await _settled(journey)
     totals = ledger["totals"]
     states = Counter(row.state for row in rows)
     parked = [row.keyword for row in rows if row.state is State.PARKED]
@@ -101,7 +106,6 @@ async def assert_nothing_lost_or_doubled(
     assert (len(pages), len(set(pages)), totals["posts"]) == (24, 24, 24)
     at_the_kills = sum(blow.open_calls for blow in blows)
     assert totals["bought_twice"] <= at_the_kills, totals["bought_twice_ids"]
-    await _settled(journey)
     return {
         "ended": f"{len(rows)} of 13",
         "parked_by_refusal": len(parked),
@@ -115,14 +119,15 @@ async def assert_nothing_lost_or_doubled(
     }
 
 
-async def _settled(journey: Installation) -> None:
-    """The campaign's control questions go on after its articles, for longer on a busy machine; at their end every
-    paid answer is kept."""
-
-    async def none_open() -> bool:
-        return await open_calls(journey) == 0
-
-    with contextlib.suppress(TimeoutError):
-        await eventually(none_open, within=60, every=0.3)
-    ledger = await journey.sandbox.ledger()
-    assert await open_calls(journey) == 0, (await journey.purchases(), ledger["totals"])
+async def _settled(journey: Installation) -> dict[str, Any]:
+    """The ledger after the campaign's control questions, which go on after its articles: every paid answer is kept,
+    and nobody asks any more."""
+    began = since = time.monotonic()
+    calls = -1
+    while (now := time.monotonic()) - since < QUIET:
+        still_open, ledger = await open_calls(journey), await journey.sandbox.ledger()
+        if still_open or ledger["totals"]["calls"] != calls:
+            calls, since = ledger["totals"]["calls"], now
+        assert now - began < 90, (still_open, await journey.purchases(), ledger["totals"])
+        await asyncio.sleep(0.3)
+    return ledger

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -132,9 +132,8 @@ class Driver:
 
     ask = call
 
-    async def sleep_until(self, when: Any) -> None:
-        if when is not None:
-            await asyncio.sleep(max(0.0, when.timestamp() - time.time()))
+    async def wait(self, until: datetime, _reason: str) -> None:
+        await asyncio.sleep(max(0.0, until.timestamp() - time.time()))
 
     def set(self, **changes: object) -> None:
         self.progress = self.progress.model_copy(update=changes)

@@ -131,3 +131,13 @@ async def test_a_dispatch_of_several_calls_takes_as_many_of_the_day(database: Da
     channel = await known(database, None, calls_per_day=8)
     taken = [await take(database, channel, 1, calls=3) for _ in range(3)]
     assert [isinstance(one, Taken) for one in taken] == [True, True, False]
+
+
+async def test_a_clock_that_lags_at_midnight_neither_takes_the_new_day_back_nor_empties_it(database: Database) -> None:
+    channel = await known(database, None, calls_per_day=5)
+    await take(database, channel, 10, DAY)
+    taken = [await take(database, channel, 10, day) for day in (NEXT, DAY, NEXT, DAY, NEXT)]
+    assert [one.since for one in taken if isinstance(one, Taken)] == [NEXT[0]] * 5
+    assert isinstance(await take(database, channel, 10, NEXT), Closed)
+    assert isinstance(await take(database, channel, 10, DAY), Closed)
+    assert (await row(database, channel)).quota_until == NEXT[1]

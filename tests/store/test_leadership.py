@@ -1,4 +1,5 @@
 import asyncio
+from datetime import timedelta
 
 import asyncpg
 
@@ -48,3 +49,26 @@ async def test_the_pool_heals_after_its_connections_were_cut(database: Database,
     await admin.close()
     async with database.operator() as op:
         assert (await op.sql.execute(text("SELECT 1"))).scalar_one() == 1
+
+
+class Counting(Database):
+    connections = 0
+
+    async def connect(self) -> asyncpg.Connection:
+        self.connections += 1
+        return await super().connect()
+
+
+async def test_a_follower_looks_at_anothers_lock_only_every_so_often(
+    database: Database, postgres: EmbeddedPostgres
+) -> None:
+    name, counting = ids.new_id(), Counting(postgres.url("app"))
+    often = timedelta(seconds=0.3)
+    async with Leadership(database, name) as first, Leadership(counting, name, look_every=often) as second:
+        assert await first.leads()
+        assert [await second.leads() for _ in range(5)] == [False] * 5
+        assert counting.connections == 1
+        await first.release()
+        await asyncio.sleep(0.4)
+        assert await second.leads()
+        assert counting.connections == 2

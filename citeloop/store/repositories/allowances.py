@@ -19,12 +19,15 @@ _FORGET = text("DELETE FROM channel_takings WHERE name = :name AND at <= :edge")
 _TAKINGS = text("SELECT at, tokens FROM channel_takings WHERE name = :name ORDER BY at")
 _DAY = text("""
 INSERT INTO channel_days AS d (name, since, calls, tokens) VALUES (:name, :since, 0, 0)
-ON CONFLICT (name) DO UPDATE SET since = excluded.since,
+ON CONFLICT (name) DO UPDATE SET since = greatest(d.since, excluded.since),
   calls = CASE WHEN d.since < excluded.since THEN 0 ELSE d.calls END,
   tokens = CASE WHEN d.since < excluded.since THEN 0 ELSE d.tokens END
-RETURNING calls, tokens
+RETURNING since, calls, tokens
 """)
-_USED_UP = text("UPDATE channels SET quota_until = :until, quota_reason = :reason, quota_cause = '' WHERE name = :name")
+_USED_UP = text(
+    "UPDATE channels SET quota_until = greatest(quota_until, :until), quota_reason = :reason, quota_cause = '' "
+    "WHERE name = :name"
+)
 _TAKE = text("INSERT INTO channel_takings (name, at, tokens) VALUES (:name, :now, :tokens) RETURNING id")
 _COUNT_DAY = text(
     "UPDATE channel_days SET calls = calls + :calls, tokens = greatest(0, tokens + :tokens) "
@@ -48,13 +51,14 @@ async def take(
     """Closed when the minute's tokens or the day's quota do not suffice. NotFound.
 
     tokens: an estimate; of one that exceeds the whole minute's allowance, the allowance is taken.
-    day: when the quota was last reset, and when it will be next. calls: how many requests the call makes.
+    day: when the quota was last reset, and when it will be next, by the caller's clock; a day that another's clock
+    has begun is not taken back. calls: how many requests the call makes.
     """
     row = (await op.sql.execute(_ALLOWED, {"name": channel})).one_or_none()
     if row is None:
         raise NotFound(f"no channel {channel!r}")
-    since, until = day
-    used = (await op.sql.execute(_DAY, {"name": channel, "since": since})).one()
+    until = day[1]
+    used = (await op.sql.execute(_DAY, {"name": channel, "since": day[0]})).one()
     reason = _used_up(row, used, tokens, calls)
     if reason:
         await op.sql.execute(_USED_UP, {"name": channel, "until": until, "reason": reason})
@@ -67,8 +71,8 @@ async def take(
         if free_at is not None:
             return Closed(until=free_at, reason=f"its {row.tokens_per_minute} tokens a minute are taken until then")
     made = (await op.sql.execute(_TAKE, {"name": channel, "now": row.now, "tokens": wanted})).scalar_one()
-    await op.sql.execute(_COUNT_DAY, {"name": channel, "since": since, "calls": calls, "tokens": wanted})
-    return Taken(id=made, tokens=wanted, since=since)
+    await op.sql.execute(_COUNT_DAY, {"name": channel, "since": used.since, "calls": calls, "tokens": wanted})
+    return Taken(id=made, tokens=wanted, since=used.since)
 
 
 async def settle(op: OperatorScope, channel: str, taken: Taken, tokens: int) -> None:

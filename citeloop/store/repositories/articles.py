@@ -15,10 +15,10 @@ from citeloop.store.repositories.article_views import (
     Census,
     EventView,
     census,
+    channel_paused,
     events,
     find,
     list_,
-    pause,
     paused_ahead,
     resolve,
 )
@@ -31,8 +31,10 @@ __all__ = [
     "EventView",
     "NewArticle",
     "any_plan",
+    "cancel_lost",
     "cancel_unstarted",
     "census",
+    "channel_paused",
     "enter",
     "events",
     "find",
@@ -43,7 +45,6 @@ __all__ = [
     "note",
     "open_",
     "open_ids",
-    "pause",
     "paused_ahead",
     "plan",
     "prioritise",
@@ -71,7 +72,8 @@ ORDER BY position, id LIMIT 1
 """)
 _NOTE = text("""
 WITH was AS (
-  SELECT state, stage, reason FROM articles WHERE tenant_id = :tenant AND id = :id FOR NO KEY UPDATE),
+  SELECT state, stage, reason, state = 'cancelled' AND ended_at IS NOT NULL AND NOT :ended AS cancelled
+  FROM articles WHERE tenant_id = :tenant AND id = :id FOR NO KEY UPDATE),
 noted AS (
   UPDATE articles a SET
     state = :state, stage = :stage, round = :round, reason = :reason,
@@ -80,11 +82,13 @@ noted AS (
       THEN :priority ELSE a.priority END,
     progress = CAST(:progress AS json), done = CAST(:progress AS json)->'done', updated_at = clock_timestamp(),
     ended_at = CASE WHEN :ended THEN coalesce(a.ended_at, clock_timestamp()) END
-  WHERE a.tenant_id = :tenant AND a.id = :id)
-INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
-SELECT :tenant, :id, 'note', :stage, :state, :reason FROM was
-WHERE (was.state, was.stage, was.reason)
-  IS DISTINCT FROM (CAST(:state AS varchar), CAST(:stage AS varchar), CAST(:reason AS varchar))
+  FROM was WHERE a.tenant_id = :tenant AND a.id = :id AND NOT was.cancelled),
+told AS (
+  INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
+  SELECT :tenant, :id, 'note', :stage, :state, :reason FROM was
+  WHERE NOT was.cancelled AND (was.state, was.stage, was.reason)
+    IS DISTINCT FROM (CAST(:state AS varchar), CAST(:stage AS varchar), CAST(:reason AS varchar)))
+SELECT reason FROM was WHERE cancelled
 """)
 _TOLD = text("""
 INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
@@ -107,6 +111,7 @@ SELECT :tenant, :id, CASE WHEN CAST(:reason AS varchar) IS NULL THEN 'let_go' EL
 _STARTED = text("""
 UPDATE articles SET run_id = :run_id, started_at = coalesce(started_at, clock_timestamp()),
   updated_at = clock_timestamp() WHERE tenant_id = :tenant AND id = :id
+RETURNING CASE WHEN state = 'cancelled' AND ended_at IS NOT NULL THEN reason END
 """)
 _REOPEN = text("""
 WITH reopened AS (
@@ -132,17 +137,19 @@ ORDER BY id LIMIT :limit
 _PRIORITISE = text(
     "UPDATE articles SET priority = :priority, updated_at = clock_timestamp() WHERE tenant_id = :tenant AND id = :id"
 )
-_CANCEL = text("""
+_CANCELLED = """
 WITH cancelled AS (
   UPDATE articles SET state = 'cancelled', reason = :reason, ended_at = clock_timestamp(),
     updated_at = clock_timestamp()
-  WHERE tenant_id = :tenant AND campaign_id = :campaign AND started_at IS NULL AND ended_at IS NULL
+  WHERE tenant_id = :tenant AND {which} AND ended_at IS NULL
   RETURNING id, stage),
 told AS (
   INSERT INTO article_events (tenant_id, article_id, kind, stage, state, detail)
   SELECT :tenant, id, 'note', stage, 'cancelled', :reason FROM cancelled)
 SELECT count(*) FROM cancelled
-""")
+"""
+_CANCEL_UNSTARTED = text(_CANCELLED.format(which="campaign_id = :campaign AND started_at IS NULL"))
+_CANCEL_LOST = text(_CANCELLED.format(which="id = :id"))
 _PROGRESS_OF = TypeAdapter(Progress)
 
 
@@ -175,10 +182,11 @@ async def any_plan(scope: Scope, campaign_id: str) -> Plan | None:
     return frozen(row.plan, row.priority) if row is not None else None
 
 
-async def note(scope: Scope, article_id: str, progress: Progress) -> None:
+async def note(scope: Scope, article_id: str, progress: Progress) -> str | None:
     """Where the workflow says it is; an event when state, stage or reason changed.
 
     Its priority counts only where it has changed since the last note: the row's may be newer.
+    A cancelled article takes only another end, until it is reopened: then why it was cancelled, else None.
     """
     values = {
         "tenant": scope.tenant_id,
@@ -187,7 +195,8 @@ async def note(scope: Scope, article_id: str, progress: Progress) -> None:
         "progress": progress.model_dump_json(),
         "ended": progress.state.ended,
     }
-    await scope.sql.execute(_NOTE, values)
+    cancelled: str | None = (await scope.sql.execute(_NOTE, values)).scalar_one_or_none()
+    return cancelled
 
 
 async def told(scope: Scope, article_id: str, kind: str, detail: str) -> None:
@@ -211,9 +220,11 @@ async def hold(scope: Scope, article_id: str, reason: str | None) -> None:
     await scope.sql.execute(_HOLD, {"tenant": scope.tenant_id, "id": article_id, "reason": reason})
 
 
-async def started(scope: Scope, article_id: str, run_id: str) -> None:
-    """Its workflow runs; the first start's time stays."""
-    await scope.sql.execute(_STARTED, {"tenant": scope.tenant_id, "id": article_id, "run_id": run_id})
+async def started(scope: Scope, article_id: str, run_id: str) -> str | None:
+    """Its workflow runs; the first start's time stays. Why it was cancelled before that, and the run is to end."""
+    values = {"tenant": scope.tenant_id, "id": article_id, "run_id": run_id}
+    cancelled: str | None = (await scope.sql.execute(_STARTED, values)).scalar_one_or_none()
+    return cancelled
 
 
 async def reopen(scope: Scope, article_id: str) -> None:
@@ -248,4 +259,10 @@ async def prioritise(scope: Scope, article_id: str, priority: int) -> None:
 async def cancel_unstarted(scope: Scope, campaign_id: str, reason: str) -> int:
     """How many of the campaign's articles never start now."""
     values = {"tenant": scope.tenant_id, "campaign": campaign_id, "reason": reason}
-    return int((await scope.sql.execute(_CANCEL, values)).scalar_one())
+    return int((await scope.sql.execute(_CANCEL_UNSTARTED, values)).scalar_one())
+
+
+async def cancel_lost(scope: Scope, article_id: str, reason: str) -> bool:
+    """Nobody is left to note its end: it has no open run. False: it had ended by itself."""
+    values = {"tenant": scope.tenant_id, "id": article_id, "reason": reason}
+    return bool((await scope.sql.execute(_CANCEL_LOST, values)).scalar_one())

@@ -25,6 +25,7 @@ _LIST = text(
     "(SELECT created_at, id FROM campaigns WHERE tenant_id = :tenant AND id = :after)) "
     "ORDER BY c.created_at DESC, c.id DESC LIMIT :limit"
 )
+_COUNT = text("SELECT count(*) FROM campaigns WHERE tenant_id = :tenant")
 _EXISTS = text("SELECT true FROM campaigns WHERE tenant_id = :tenant AND id = :id")
 _KEYWORDS = text("""
 SELECT a.id AS article_id, a.keyword, a.locale, a.kind, a.priority, a.state FROM articles a
@@ -76,6 +77,10 @@ async def list_(scope: Scope, *, state: str | None, after: str | None, limit: in
     """Newest first; `after` is the last id of the page before."""
     values = {"tenant": scope.tenant_id, "state": state, "after": after, "limit": limit}
     return [_line(row) for row in await scope.sql.execute(_LIST, values)]
+
+
+async def count(scope: Scope) -> int:
+    return int((await scope.sql.execute(_COUNT, {"tenant": scope.tenant_id})).scalar_one())
 
 
 async def keywords(scope: Scope, campaign_id: str, *, after: str | None, limit: int) -> list[KeywordView]:

@@ -31,7 +31,19 @@ _LIST = text(
     "(SELECT created_at, id FROM campaigns WHERE tenant_id = :tenant AND id = :after)) "
     "ORDER BY c.created_at DESC, c.id DESC LIMIT :limit"
 )
-_HOLD = text("UPDATE campaigns SET hold = :reason, updated_at = now() WHERE tenant_id = :tenant AND id = :id")
+_HOLD = text(
+    "UPDATE campaigns SET hold = :reason, updated_at = now() WHERE tenant_id = :tenant AND id = :id "
+    "AND (CAST(:reason AS varchar) IS NOT NULL OR state <> 'cancelled')"
+)
+_HAND_DOWN = text("""
+WITH was AS (
+  SELECT hold FROM campaigns WHERE tenant_id = :tenant AND id = :id AND state = 'cancelled' AND hold IS NOT NULL
+  FOR NO KEY UPDATE),
+free AS (
+  UPDATE campaigns c SET hold = NULL, updated_at = now() FROM was WHERE c.tenant_id = :tenant AND c.id = :id)
+UPDATE articles a SET hold = was.hold, updated_at = now() FROM was
+WHERE a.tenant_id = :tenant AND a.campaign_id = :id AND a.ended_at IS NULL AND a.hold IS NULL
+""")
 _NOTE = text("UPDATE campaigns SET state = :state, updated_at = now() WHERE tenant_id = :tenant AND id = :id")
 _FIND_HOLD = text(
     "SELECT c.hold, t.hold AS tenant_hold FROM campaigns c JOIN tenants t ON t.id = c.tenant_id "
@@ -53,7 +65,9 @@ _WINDOWS = text(
     'SELECT "window", closed_at FROM campaign_windows WHERE tenant_id = :tenant AND campaign_id = :id '
     "ORDER BY closed_at"
 )
-_READY = text("SELECT baseline_at IS NOT NULL FROM campaigns WHERE tenant_id = :tenant AND id = :id")
+_READY = text(
+    "SELECT baseline_at IS NOT NULL OR state = 'cancelled' FROM campaigns WHERE tenant_id = :tenant AND id = :id"
+)
 
 
 class NewCampaign(Record):
@@ -100,7 +114,13 @@ async def list_(scope: Scope, *, after: str | None, limit: int) -> list[Campaign
 
 
 async def hold(scope: Scope, campaign_id: str, reason: str | None) -> None:
+    """None lets it go on, unless it is cancelled: a late resume must not set its articles free."""
     await scope.sql.execute(_HOLD, {"tenant": scope.tenant_id, "id": campaign_id, "reason": reason})
+
+
+async def hand_hold_down(scope: Scope, campaign_id: str) -> None:
+    """A cancelled campaign's hold becomes that of each of its open articles, so that a single one can be retried."""
+    await scope.sql.execute(_HAND_DOWN, {"tenant": scope.tenant_id, "id": campaign_id})
 
 
 async def find_hold(scope: Scope, campaign_id: str) -> Held | None:
@@ -136,6 +156,7 @@ async def closed_windows(scope: Scope, campaign_id: str) -> dict[str, datetime]:
 
 
 async def baseline_ready(scope: Scope, campaign_id: str) -> bool:
+    """Whether its articles may be published. A cancelled campaign asks no more, and one of them may be retried."""
     ready = await scope.sql.execute(_READY, {"tenant": scope.tenant_id, "id": campaign_id})
     return bool(ready.scalar_one_or_none())
 

@@ -13,10 +13,11 @@ _UNSTARTED_CAMPAIGN = text("""
 SELECT true FROM campaigns c JOIN tenants t ON t.id = c.tenant_id
 WHERE c.tenant_id = :tenant AND c.id = :id AND c.state = 'submitted' AND c.hold IS NULL AND t.hold IS NULL
 """)
-_BEGAN = text(
-    "UPDATE campaigns SET state = 'running', updated_at = clock_timestamp() "
-    "WHERE tenant_id = :tenant AND id = :id AND state = 'submitted'"
-)
+_BEGAN = text("""
+UPDATE campaigns SET state = CASE WHEN state = 'submitted' THEN 'running' ELSE state END,
+  updated_at = clock_timestamp() WHERE tenant_id = :tenant AND id = :id
+RETURNING CASE WHEN state = 'cancelled' THEN coalesce(hold, 'cancelled') END
+""")
 
 
 async def unstarted_plan(scope: Scope, article_id: str) -> Plan | None:
@@ -33,6 +34,11 @@ async def campaign_waits(scope: Scope, campaign_id: str) -> bool:
     return bool((await scope.sql.execute(_UNSTARTED_CAMPAIGN, values)).scalar_one_or_none())
 
 
-async def campaign_began(scope: Scope, campaign_id: str) -> None:
-    """Submitted becomes running; what was paused or cancelled meanwhile stays that."""
-    await scope.sql.execute(_BEGAN, {"tenant": scope.tenant_id, "id": campaign_id})
+async def campaign_began(scope: Scope, campaign_id: str) -> str | None:
+    """Submitted becomes running; what was paused or cancelled meanwhile stays that.
+
+    Why it was cancelled before its run began, which is to end then; else None.
+    """
+    values = {"tenant": scope.tenant_id, "id": campaign_id}
+    cancelled: str | None = (await scope.sql.execute(_BEGAN, values)).scalar_one_or_none()
+    return cancelled

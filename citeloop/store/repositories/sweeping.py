@@ -1,6 +1,7 @@
 """What fell between two chairs, for all tenants, and who in the fleet may pick it up."""
 
 import asyncio
+import time
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
@@ -34,10 +35,13 @@ class Leadership:
     It ends with that connection, so that another process leads as soon as this one or its network is gone.
     """
 
-    def __init__(self, database: Database, name: str) -> None:
+    def __init__(self, database: Database, name: str, *, look_every: timedelta = timedelta(0)) -> None:
+        """look_every: how long a follower leaves another's lock alone, since each look is a connection of its own."""
         self._database = database
         self._name = name
+        self._look_every = look_every.total_seconds()
         self._connection: asyncpg.Connection | None = None
+        self._look_again = 0.0
 
     async def __aenter__(self) -> Self:
         return self
@@ -49,7 +53,13 @@ class Leadership:
 
     async def leads(self) -> bool:
         """Whether we lead now: still, or from now on. Raises StoreUnavailable."""
-        return await self.held() or await self.acquire()
+        if await self.held():
+            return True
+        if time.monotonic() < self._look_again:
+            return False
+        won = await self.acquire()
+        self._look_again = 0.0 if won else time.monotonic() + self._look_every
+        return won
 
     async def acquire(self) -> bool:
         """False while another leads. Raises StoreUnavailable."""
