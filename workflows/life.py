@@ -155,8 +155,9 @@ class Life:
         elif lifted:
             await self.record(self.progress.state, self.progress.reason, lifted=True)
 
-    async def wait(self, until: datetime, reason: str) -> None:
+    async def wait(self, until: datetime | None, reason: str, *, at_least: timedelta = timedelta(0)) -> None:
         """A wait that somebody might ask about is told wherever the article is shown."""
+        until = max(until or workflow.now(), workflow.now() + at_least)
         if until - workflow.now() <= TOLD_FROM:
             await self._sleep(until)
             return

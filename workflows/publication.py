@@ -1,7 +1,7 @@
 """One article on one site: at most once, or unknown and looked up. Never sent again unseen."""
 
 import contextlib
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -40,10 +40,11 @@ async def publish_to(life: Life, route: Route) -> Receipt:
     while True:
         match receipt.state:
             case PublicationState.RESERVED if refusals < route.policy.max_faults:
-                await life.wait(_next_try(receipt, route.policy, refusals), f"{route.name}: {receipt.reason}")
+                why, backoff = f"{route.name}: {receipt.reason}", _backoff(route.policy, refusals)
+                await life.wait(receipt.look_again, why, at_least=backoff)
                 receipt, refusals = await _sent(life, route), refusals + 1
             case PublicationState.SENDING | PublicationState.UNKNOWN:
-                await life.wait(receipt.look_again or workflow.now(), f"{route.name}: {receipt.reason}")
+                await life.wait(receipt.look_again, f"{route.name}: {receipt.reason}")
                 receipt = await _reconciled(life, route)
             case PublicationState.SENT:
                 receipt = await _confirmed(life, route, receipt)
@@ -54,11 +55,9 @@ async def publish_to(life: Life, route: Route) -> Receipt:
         _keep(life, receipt)
 
 
-def _next_try(receipt: Receipt, policy: CallPolicy, refusals: int) -> datetime:
-    """As the site asked, and later each time: it may be down for an hour."""
-    now = workflow.now()
-    backoff = min(policy.backoff * 2 ** min(refusals - 1, 20), policy.backoff_max) if refusals else timedelta(0)
-    return max(receipt.look_again or now, now + backoff)
+def _backoff(policy: CallPolicy, refusals: int) -> timedelta:
+    """Longer after each: the site may be down for an hour."""
+    return min(policy.backoff * 2 ** min(refusals - 1, 20), policy.backoff_max) if refusals else timedelta(0)
 
 
 async def look_again(life: Life) -> None:

@@ -132,8 +132,9 @@ class Driver:
 
     ask = call
 
-    async def wait(self, until: datetime, _reason: str) -> None:
-        await asyncio.sleep(max(0.0, until.timestamp() - time.time()))
+    async def wait(self, until: datetime | None, _reason: str, *, at_least: timedelta = timedelta(0)) -> None:
+        left = until.timestamp() - time.time() if until is not None else 0.0
+        await asyncio.sleep(max(0.0, left, at_least.total_seconds()))
 
     def set(self, **changes: object) -> None:
         self.progress = self.progress.model_copy(update=changes)
