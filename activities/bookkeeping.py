@@ -12,7 +12,7 @@ from citeloop.store.database import Database, Scope
 from citeloop.store.repositories import articles, campaigns, manifests, publications, samples
 from workflows import stages
 from workflows.client import start_article
-from workflows.orders import Rank, Word
+from workflows.orders import CAMPAIGN, Rank, Word
 from workflows.stages import (
     CampaignBrief,
     CampaignChange,
@@ -131,9 +131,9 @@ class BookkeepingActivities(stages.Bookkeeping):
                 return signalled
 
     async def _told(self, change: CampaignChange, article_id: str) -> bool:
-        word: Word | Rank = Word(by="campaign", reason=change.reason)
+        word: Word | Rank = Word(by=CAMPAIGN, reason=change.reason)
         if change.change == "prioritise":
-            word = Rank(priority=change.priority or 3, by="campaign")
+            word = Rank(priority=change.priority or 3, by=CAMPAIGN)
         heard = await tell(self._client, ids.workflow_id(change.tenant_id, article_id), change.change, word)
         if not heard and change.change == "cancel":
             async with self._database.tenant(change.tenant_id) as scope:
@@ -141,7 +141,7 @@ class BookkeepingActivities(stages.Bookkeeping):
         return heard
 
     async def _stop(self, tenant_id: str, article_id: str, reason: str) -> None:
-        await tell(self._client, ids.workflow_id(tenant_id, article_id), "cancel", Word(by="campaign", reason=reason))
+        await tell(self._client, ids.workflow_id(tenant_id, article_id), "cancel", Word(by=CAMPAIGN, reason=reason))
 
 
 async def _census(scope: Scope, campaign_id: str) -> Census:

@@ -127,7 +127,7 @@ class Service:
             call.ended = time.time()
 
     async def _serve(self, body: bytes, purchase_id: str, voice: Voice, entry: ServiceEntry) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of provider answers in its own way
 
     async def _limit(self, voice: Voice, limit: Limited, settings: ServiceSettings) -> None:
         by_bucket = limit is Limited.RATE

@@ -27,6 +27,7 @@ PAUSE_CHECK = timedelta(days=1)
 reaches 51,200 is ended by the server."""
 
 TOLD_FROM = timedelta(seconds=20)
+"""A shorter wait is over before anybody asks about it."""
 AT_ONCE = 1000
 """The server refuses a workflow that has more than 2,000 activities open."""
 
